@@ -33,7 +33,7 @@ from gcnii.nn.settings import Bounds, Setting, Settings, check_settings
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
-from gcnii.targets import target_of
+from gcnii.targets import label_target_of
 from gcnii.train.plan import Plan, chosen_model, combines, make_plan
 from gcnii.tuning.portfolio import Effort, prepared
 
@@ -161,13 +161,13 @@ def known_beside(classes: Values, values: Values, unknown: object) -> Bools:
 
 def own_labels(graph: Graph) -> Values:
     """(n,) the names of the nodes' classes, or numbers where there are none; None if unknown."""
-    if not target_of(graph).exclusive:
+    if not label_target_of(graph, "GCNIIClassifier is").exclusive:
         raise InputError(
             f"a node of {graph.name} can have several labels, but GCNIIClassifier takes one; "
             "train with gcnii.fit"
         )
     labels = np.array([*(graph.classes or range(graph.k)), None], dtype=object)
-    return labels[graph.labels]
+    return np.asarray(labels[graph.labels])
 
 
 def _unknown_by_convention(values: Values, known: Bools) -> Bools:

@@ -27,7 +27,7 @@ from gcnii.files import Document, write_document
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import commit, versions
-from gcnii.targets import target_of
+from gcnii.targets import label_target_of
 from gcnii.targets.target import Sets
 from gcnii.train.presets import SOME, uses_own_default
 from gcnii_paper.documents import read_folder
@@ -124,7 +124,7 @@ def errors(scores: Floats, graph: gcnii.Graph, split: gcnii.Split) -> Document:
     val, test, y = np.flatnonzero(split.val), split.test, graph.labels
     some = np.random.default_rng(0).choice(val, min(FEW, len(val)), replace=False)
 
-    target = target_of(graph)
+    target = label_target_of(graph)
 
     def error(T: float) -> float:
         return target.calibration_error(softmax(scores[test] / T, axis=1), y[test])

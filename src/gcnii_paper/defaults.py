@@ -32,9 +32,9 @@ from gcnii.report.tables import markdown_table
 from gcnii.results.ensemble import greedy
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.provenance import commit
-from gcnii.targets import Classes, SeveralLabels, target_of
+from gcnii.targets import Classes, SeveralLabels, label_target_of
 from gcnii.targets.scores import Answers
-from gcnii.targets.target import Floats, Ints, Target
+from gcnii.targets.target import Floats, Ints, LabelTarget
 from gcnii.train.features import Scaling
 from gcnii.train.hardware import choose_device, device_name
 from gcnii.train.plan import make_plan
@@ -100,7 +100,7 @@ def measure(
 
 def write_about(graph: Graph, name: str, folder: Path, device: str) -> None:
     """What is known of a graph beside its members: labels, and where they are trained."""
-    target = target_of(graph)
+    target = label_target_of(graph)
     about = {
         **{"graph": name, "metric": target.score("auto").name, "k": graph.k},
         **{"n": graph.n, "m": graph.m, "d": graph.d},
@@ -151,7 +151,7 @@ def trained(graph: Graph, member: str, device: str) -> Iterator[Floats]:
             columns = "own" if member == OWN_TREES else "neighbourhood"
             trees = Trees.fit(graph, split, columns=columns, seed=s)  # type: ignore[arg-type]
             P = trees.probabilities(graph, Known.of(graph, split))
-        yield calibrated(target_of(graph), P, graph, split)
+        yield calibrated(label_target_of(graph), P, graph, split)
 
 
 def _networks(
@@ -166,7 +166,7 @@ def _networks(
         yield result.alone(i).predict_proba(own, device)
 
 
-def calibrated(target: Target, P: Floats, graph: Graph, split: Split) -> Floats:
+def calibrated(target: LabelTarget, P: Floats, graph: Graph, split: Split) -> Floats:
     """Probabilities at the temperature that suits the validation nodes."""
     if not target.exclusive:
         return P
@@ -201,7 +201,7 @@ def _by_best_epoch(
     net: nn.Module, scores: Callable[[], Tensor], graph: Graph, split: Split
 ) -> Floats:
     """(n, k) in the epoch with the highest validation score."""
-    target, adam = target_of(graph), torch.optim.Adam(net.parameters(), lr=0.005)
+    target, adam = label_target_of(graph), torch.optim.Adam(net.parameters(), lr=0.005)
     train, labels = torch.tensor(split.train), torch.tensor(np.array(graph.labels))
     best, since, answer = -np.inf, 0, np.empty(0)
     for _ in range(EPOCHS):
@@ -213,7 +213,7 @@ def _by_best_epoch(
         adam.step()
         net.eval()
         with torch.no_grad():
-            P = target.probabilities(scores().cpu())
+            P = target.answers(scores().cpu())
         now, since = score(target, P[split.val], graph.labels[split.val]), since + 1
         if now > best:
             best, since, answer = now, 0, P
@@ -222,7 +222,7 @@ def _by_best_epoch(
     return answer
 
 
-def score(target: Target, P: Floats, y: Ints, threshold: float | None = None) -> float:
+def score(target: LabelTarget, P: Floats, y: Ints, threshold: float | None = None) -> float:
     """In %; the threshold of several labels is that which suits these nodes, unless it is given."""
     at = target.best_threshold(P, y) if threshold is None else threshold
     said = Answers(target, P, target.decided(P, at), y)
@@ -252,7 +252,7 @@ class Kept:
         return document
 
     @cached_property
-    def target(self) -> Target:
+    def target(self) -> LabelTarget:
         return (SeveralLabels if self.about["multilabel"] else Classes)(self.about["k"])
 
     @cached_property

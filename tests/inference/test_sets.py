@@ -40,7 +40,7 @@ def test_one_half_sets_the_temperature_and_the_other_the_bound(graph, result):
     first, second = halves(graph.splits[0].val)
     scores, y = result.scores(graph, "cpu"), graph.labels
     T = result.target.best_temperature(scores[first], y[first])
-    P = result.target.probabilities(torch.from_numpy(scores / T))
+    P = result.target.answers(torch.from_numpy(scores / T))
     wanted = conformal_sets(P, P[second], y[second], 0.8)
     assert np.array_equal(result.predict_sets(coverage=0.8, device="cpu"), wanted)
 

@@ -12,13 +12,13 @@ CLASSES, LABELS = Classes(2), SeveralLabels(2)
 
 def test_classes_share_a_probability_of_one_and_labels_have_one_each():
     scores = torch.tensor([[0.0, 0.0], [0.0, np.log(3)]])
-    np.testing.assert_allclose(CLASSES.probabilities(scores), [[0.5, 0.5], [0.25, 0.75]])
-    np.testing.assert_allclose(LABELS.probabilities(scores), [[0.5, 0.5], [0.5, 0.75]])
+    np.testing.assert_allclose(CLASSES.answers(scores), [[0.5, 0.5], [0.25, 0.75]])
+    np.testing.assert_allclose(LABELS.answers(scores), [[0.5, 0.5], [0.5, 0.75]])
 
 
 def test_the_mean_is_of_probabilities_not_of_scores():
     certain, doubtful = torch.tensor([[50.0, 0.0]]), torch.tensor([[0.0, np.log(4)]])
-    P = CLASSES.mean_probabilities([certain, doubtful, doubtful])
+    P = CLASSES.mean_answers([certain, doubtful, doubtful])
     np.testing.assert_allclose(P, [[1.4 / 3, 1.6 / 3]])  # the mean of the scores says class 0
     assert CLASSES.decided(P).tolist() == [1]
 
@@ -26,7 +26,7 @@ def test_the_mean_is_of_probabilities_not_of_scores():
 def test_the_class_with_the_highest_score_is_the_most_probable_however_close_it_is():
     scores = torch.tensor([[0.0, 1e-9]])
     assert scores.softmax(1)[0, 0] == scores.softmax(1)[0, 1]  # in float32
-    assert CLASSES.decided(CLASSES.probabilities(scores)).tolist() == [1]
+    assert CLASSES.decided(CLASSES.answers(scores)).tolist() == [1]
 
 
 def test_a_label_is_given_above_one_half():

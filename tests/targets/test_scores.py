@@ -21,14 +21,17 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("metric", METRICS)
+CLASSES = ("accuracy", "f1", "auc", "ap")
+
+
+@pytest.mark.parametrize("metric", ["auto", *CLASSES])
 @pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
 def test_training_and_evaluation_find_the_same(y, metric):
     val = np.arange(N) % 3 == 1
     split = Split(train=np.arange(N) % 3 == 0, val=val, test=np.arange(N) % 3 == 2)
     graph = Graph(X=np.ones((N, 1)), edges=[[0], [1]], y=y, splits=(split,))
     target, scores = target_of(graph), torch.tensor(RANDOM.normal(size=(N, graph.k)))
-    P = target.probabilities(scores)
+    P = target.answers(scores)
     objective = Objective.of(graph, [0], torch.device("cpu"), metric)
     said = Answers(target, P[val], target.decided(P)[val], y[val], positive=objective.positive)
     found = float(objective.score(scores[None], "val")[0])
@@ -36,6 +39,6 @@ def test_training_and_evaluation_find_the_same(y, metric):
 
 
 def test_settings_and_monitors_are_those_of_the_table():
-    assert get_args(Metric) == METRICS == ("auto", "accuracy", "f1", "auc", "ap")
+    assert get_args(Metric) == METRICS == ("auto", *CLASSES, "r2", "mae", "rmse")
     assert [RULES[f"val_{name}"].metric for name in RARE] == ["f1", "auc", "ap"]
     assert all(key == score.key for key, score in SCORES.items())

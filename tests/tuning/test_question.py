@@ -186,7 +186,10 @@ def test_numbers_of_numpy_are_given_as_any_others(graph):
     ("words", "sentence"),
     [
         ({"models": ("gcni",)}, "no model 'gcni'; did you mean 'gcnii'? known: gcnii, "),
-        ({"metric": "acuracy"}, "metric must be one of auto, accuracy, f1, auc, ap, got 'acuracy'"),
+        (
+            {"metric": "acuracy"},
+            "metric must be one of auto, accuracy, f1, auc, ap, r2, mae, ",
+        ),
         ({"seeds": 501}, "seeds must be at most 500 per setting, got 501"),
         ({"fixed": {"epochs": 0}}, "epochs must be an integer ≥ 1, got 0"),
         ({"fixed": {"alpha": [0.1, 0.2]}}, "alpha must be a number in [0, 1], got [0.1, 0.2]"),

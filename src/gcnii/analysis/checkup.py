@@ -28,6 +28,7 @@ from gcnii.graph import Graph, Role
 from gcnii.nn import Model
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
+from gcnii.targets import as_labels
 from gcnii.targets.objective import Objective
 from gcnii.train.features import Scale, Scaling, scaled_matrix
 from gcnii.train.group import Diverged
@@ -50,7 +51,7 @@ class Probe:
     def __init__(self, graph: Graph, split: int = 0):
         self.train = graph.splits[split].train
         self.objective = Objective.of(graph, [split], torch.device("cpu"))
-        self.target = self.objective.target
+        self.target = as_labels(self.objective.target, "probes are")
         self.Y = self.target.indicators(graph.labels[self.train])
         self.over = len(self.Y) if self.target.exclusive else self.Y.size
 
@@ -195,7 +196,7 @@ class Doctor:
         network.load_state_dict({name: weight[0] for name, weight in result.weights.items()})
         after = self._examine(network, task)
         degrees: tuple[Row, ...] = ()
-        if result.target.exclusive:
+        if result.label_target.exclusive:
             degrees = tuple(by_degree(self.graph, result.predict_ids(self.graph)))
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 

@@ -59,11 +59,18 @@ class Tables:
     split_column: Annotated[
         str, Parameter(help="The column with train, val or test; default: split.")
     ] = "split"
-    source: Annotated[
+    target: Annotated[
+        Columns,
+        _names("A column of numbers to predict, in the place of labels. Repeat it for several."),
+    ] = ()
+    edge_from: Annotated[
         str, Parameter(help="The column where an edge begins; default: source, from, src or u.")
     ] = ""
-    target: Annotated[
+    edge_to: Annotated[
         str, Parameter(help="The column where it ends; default: target, to, dst or v.")
+    ] = ""
+    source: Annotated[
+        str, Parameter(help="Deprecated: --source and --target for --edge-from and --edge-to.")
     ] = ""
     weight: Annotated[
         str, Parameter(help="The column of its weight; default: weight, if there is one.")
@@ -99,6 +106,8 @@ class Tables:
     def given(self) -> dict[str, object]:
         """What differs from the defaults, by the names that `load` has."""
         words = {name: value for name, value in vars(self).items() if value != DEFAULTS[name]}
+        if self.source and len(self.target) == 1:
+            words["target"] = self.target[0]
         return {"split" if name == "split_column" else name: words[name] for name in words}
 
     @property

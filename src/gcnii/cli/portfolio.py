@@ -216,7 +216,10 @@ def leaderboard_table(ensemble: Ensemble) -> Table:
     """One row per member, the ensemble last."""
     heads, rows = board(ensemble)
     table = plain_table(*heads, numbers=slice(2, None))
-    table.title, table.title_justify = f"validation {ensemble.measured} in %", "left"
+    table.title, table.title_justify = (
+        f"validation {ensemble.measured}{ensemble.score.in_percent}",
+        "left",
+    )
     for row in rows:
         table.add_row(*row)
     return table

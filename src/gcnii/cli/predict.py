@@ -30,7 +30,7 @@ from gcnii.files import Document, user_path
 from gcnii.graph import Graph
 from gcnii.inference.answers import Header, Place, place_of, refuse_place, write_to
 from gcnii.inference.new_nodes import OldNodes, label_new, read_new
-from gcnii.inference.predict import are_labels, csv_text, harmless, label_table
+from gcnii.inference.predict import are_labels, csv_text, harmless, label_table, unlabelled
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.bundle import open_bundle
 from gcnii.results.result import Trained
@@ -163,7 +163,7 @@ def predict(
             result, data, asked.device, ensemble=ensemble, coverage=coverage, kind=kind
         )
     if only:
-        table = table[table["known"].isna()]
+        table = unlabelled(table)
     runs = [result.runs[i] for i in result.predicting(ensemble)]
     if place:
         write_safely(table, place, are_labels, raw=raw, overwrite=overwrite)
@@ -242,7 +242,8 @@ def _basis(table: DataFrame) -> Document:
 
 def _labels(table: DataFrame, out: Place | None) -> Document:
     """Where the labels are, or the labels themselves."""
-    return {"out": str(out)} if out else {"out": None, "labels": table.to_dict("records")}
+    known = table.astype(object).where(table.notna(), None)  # JSON has no NaN
+    return {"out": str(out)} if out else {"out": None, "labels": known.to_dict("records")}
 
 
 def csv_for_stdout(table: DataFrame, *, raw: bool) -> str:

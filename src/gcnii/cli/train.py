@@ -45,7 +45,6 @@ from gcnii.results.bundle import claimed_folder, run_folder, save_run
 from gcnii.results.card import short_form
 from gcnii.results.fit import Calibrate, Session, fit_plans, notice_limit
 from gcnii.results.result import Result
-from gcnii.targets.scores import percent
 from gcnii.train.callbacks import Callback, CsvLog, TensorBoard, is_log
 from gcnii.train.distributed.world import joined, meeting, own_device, started
 from gcnii.train.hardware import choose_device
@@ -396,9 +395,10 @@ def _runs_table(result: Result) -> Table:
     """One row per run."""
     heads = ("seed", "split", "val", "test", "best epoch", "epochs", "seconds")
     table = plain_table(*heads, numbers=slice(None))
-    table.title, table.title_justify = f"{result.measured} in %", "left"
+    score = result.score
+    table.title, table.title_justify = f"{result.measured}{score.in_percent}", "left"
     for run in result.runs:
-        scores = (percent(run.val), percent(run.test))
+        scores = (score.shown(run.val), score.shown(run.test))
         counts = (str(run.best_epoch + 1), str(run.epochs), f"{run.seconds:.1f}")
         table.add_row(str(run.seed), str(run.split), *scores, *counts)
     return table

@@ -12,8 +12,9 @@ from gcnii.data.splits import stratified_split
 from gcnii.data.tables.reading import Rows
 from gcnii.errors import GraphError, InputError, Problems, notice
 from gcnii.graph import Split, splits_of
-from gcnii.graph.arrays import BEYOND
-from gcnii.graph.columns import TRUTH, Texts, in_order, is_number
+from gcnii.graph.arrays import BEYOND, known_rows
+from gcnii.graph.arrays import Labels as Values
+from gcnii.graph.columns import TRUTH, Texts, flag, in_order, is_number, parsed
 
 MISSING = ("nan", "null")  # labels that mean unknown, in any case
 MAYBE_MISSING = ("NA", "N/A", "None", "none", "?")  # labels that may mean it, or be names
@@ -23,17 +24,24 @@ ROLES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "t
 
 
 class Labels(NamedTuple):
-    """(n,) class ids or (n, k) zeros and ones, -1 if unknown; and the names of the classes."""
+    """(n,) class ids or (n, k) zeros and ones, -1 if unknown; and the names of the classes.
 
-    y: NDArray[np.int64]
+    Or (n, q) numbers to predict, NaN if unknown, and their names.
+    """
+
+    y: Values
     classes: tuple[str, ...] | None
+    targets: tuple[str, ...] = ()
 
 
-def class_labels(cells: Texts, unknown: str, problems: Problems) -> Labels:
-    """One class per node; None for the classes if no node has a label."""
+def class_labels(cells: Texts, unknown: str, problems: Problems, column: str = "label") -> Labels:
+    """One class per node; None for the classes if no node has a label.
+
+    column  where they are, for messages
+    """
     texts = known_labels(cells, unknown)
     classes = in_order({text for text in texts if text is not None})
-    _note_regression(classes, sum(text is not None for text in texts), problems)
+    _note_regression(classes, sum(text is not None for text in texts), problems, column)
     number = {name: c for c, name in enumerate(classes)} | {None: -1}
     y = np.array([number[text] for text in texts], np.int64)
     return Labels(y, tuple(classes) or None)
@@ -60,26 +68,30 @@ def _is_unknown(cell: str | None, unknown: str) -> bool:
     return cell is None or cell.lower() in MISSING or (bool(unknown) and cell == unknown)
 
 
-def _note_regression(classes: Sequence[str], labelled: int, problems: Problems) -> None:
+def _note_regression(
+    classes: Sequence[str], labelled: int, problems: Problems, column: str
+) -> None:
     """Note labels that look like numbers to predict, not like classes."""
     if not all(map(is_number, classes)):
         return
     fractions = [name for name in classes if float(name) % 1]
     if not fractions:
-        warn_of_numbers(len(classes), labelled)
+        warn_of_numbers(len(classes), labelled, column)
     elif len(classes) > max(20, labelled / 10):
         problems.add(
             f"the labels of {labelled} nodes are {len(classes)} different numbers, such as "
-            f"{fractions[0]}; gcnii predicts classes: group the numbers into classes"
+            f"{fractions[0]}; to predict numbers, say {flag('target', column)}, or else group the "
+            "numbers into classes"
         )
 
 
-def warn_of_numbers(classes: int, labelled: int) -> None:
+def warn_of_numbers(classes: int, labelled: int, column: str = "label") -> None:
     """Warn where integer labels are many and each has few nodes: they may be amounts."""
     if classes > MOST_CLASSES and labelled < FEW_NODES * classes:
         notice(
             f"the labels of {labelled} nodes are {classes} different whole numbers, each of which "
-            "is taken as a class; if they are amounts, group them into a few classes"
+            f"is taken as a class; if they are amounts, say {flag('target', column)}, or group "
+            "them into a few classes"
         )
 
 
@@ -122,6 +134,24 @@ def label_columns(rows: Rows, names: Sequence[str], problems: Problems) -> Label
             lambda i: f"{rows.place(i)} has some of its labels but not all; fill in all or none",
         )
     return Labels(y, tuple(names))
+
+
+def target_columns(rows: Rows, names: Sequence[str], unknown: str, problems: Problems) -> Labels:
+    """One column of numbers to predict each; a cell that is empty or `unknown` is not known."""
+    y = np.full((len(rows), len(names)), np.nan)
+    for j, name in enumerate(names):
+        texts = rows.texts(name)
+        cells = np.array([None if _is_unknown(one, unknown) else one for one in texts], object)
+        y[:, j] = parsed(cells)
+        wrong = [i for i, cell in enumerate(cells) if cell and not np.isfinite(y[i, j])]
+        problems.add_each(
+            wrong,
+            lambda i, name=name, cells=cells: (  # type: ignore[misc]
+                f"{rows.place(i)}: {name} is {cells[i]!r}, which is not a number to predict; write "
+                "a finite number, or leave the cell empty where it is unknown"
+            ),
+        )
+    return Labels(np.where(np.isfinite(y), y, np.nan), None, tuple(names))
 
 
 def given_split(rows: Rows, column: str, labelled: NDArray[np.bool_], problems: Problems) -> Split:
@@ -210,6 +240,24 @@ def array_labels(y: ArrayLike | Tensor | None, n: int, classes: Classes = None) 
     if numbers is None:
         return _texts(values, classes)
     return _classes(numbers, classes) if values.ndim == 1 else _several(numbers, classes)
+
+
+def array_numbers(y: ArrayLike | Tensor | None, n: int, targets: Sequence[str]) -> Labels:
+    """(n, q) numbers to predict of n nodes, of these names; NaN and None are unknown."""
+    names = (targets,) if isinstance(targets, str) else tuple(targets)
+    values = np.full((n, len(names)), np.nan) if y is None else as_array(y)
+    try:
+        numbers = np.asarray(values, np.float64).reshape(len(values), -1)
+    except (TypeError, ValueError):
+        raise GraphError(
+            f"y must hold numbers where targets are named, got {values.dtype}"
+        ) from None
+    if numbers.shape != (n, len(names)):
+        raise GraphError(
+            f"y must hold a row for each of {n} nodes, with one column for each of the targets "
+            f"{', '.join(names)}; got shape {values.shape}"
+        )
+    return Labels(numbers, None, names)
 
 
 def _numbers(values: NDArray[Any]) -> _Numbers | None:
@@ -329,6 +377,6 @@ def splits_or_stratified(
 ) -> tuple[Split, ...]:
     """The given splits; without any, the labelled nodes are split 60/20/20, class by class."""
     given = splits_of(splits)
-    if given or not (labels.y >= 0).any():
+    if given or not known_rows(labels.y).any():
         return given
     return (stratified_split(labels.y, seed),)

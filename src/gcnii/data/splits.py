@@ -29,7 +29,8 @@ def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
     y : array
         (n,) class ids, -1 if unknown: each class is split separately, with at least one training
         node and, if it has three nodes or more, one validation node.  Or (n, k) zeros and ones,
-        rows of -1 if unknown: all labelled nodes are split together.
+        rows of -1 if unknown, or (n, q) numbers, NaN if unknown: all labelled nodes are split
+        together.
     seed : int
         The seed of the split.
 
@@ -46,7 +47,7 @@ def stratified_split(y: ArrayLike, seed: int = 0) -> Split:
     """
     check_number("seed", seed, 0, whole=True)
     labels = np.asarray(y)
-    if labels.ndim not in (1, 2) or labels.dtype.kind not in "iu":
+    if labels.ndim not in (1, 2) or labels.dtype.kind not in ("iu" if labels.ndim == 1 else "iuf"):
         raise GraphError(
             f"y must be (n,) class ids or (n, k) zeros and ones, -1 if unknown, "
             f"got {labels.dtype} of shape {labels.shape}"

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gcnii.errors import GraphError
 
 Features: TypeAlias = NDArray[np.float32 | np.float64] | sp.csr_array
+Labels: TypeAlias = NDArray[Any]  # int64 of classes, or float64 of numbers to predict
 Frozen = TypeVar("Frozen")
 WIDE = 2**21  # columns of a sparse X: each has a name and a row of weights, also an empty one
 BEYOND = 2**63  # the first whole number that int64 cannot hold
@@ -119,6 +120,26 @@ def _refuse_beyond(array: NDArray[Any], field: str) -> None:
         raise GraphError(
             f"{field} must hold whole numbers below 2^63, got {array[place]} at position {place}"
         )
+
+
+def target_array(values: ArrayLike) -> NDArray[np.float64]:
+    """Numbers to predict as (n, q) float64, NaN where unknown; a vector is one column."""
+    array = own(values, "y")
+    if array.dtype.kind not in "iubf":
+        raise GraphError(f"y must hold numbers where targets are named, got {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise GraphError(f"y must be (n,) or (n, q) numbers, got {array.ndim} dimensions")
+    numbers = array.astype(np.float64, copy=False).reshape(len(array), -1)
+    if np.isinf(numbers).any():
+        row = first(np.isinf(numbers).any(1))
+        raise GraphError(f"y must be finite, or NaN where it is unknown, got infinity in row {row}")
+    return numbers
+
+
+def known_rows(y: Labels) -> NDArray[np.bool_]:
+    """(n,) whether all labels or numbers (n, …) of a node are known: neither negative nor NaN."""
+    there = ~np.isnan(y) if y.dtype.kind == "f" else y >= 0
+    return np.asarray(there.reshape(len(y), -1).all(1))
 
 
 def feature_array(values: ArrayLike | sp.csr_array) -> Features:

@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 from gcnii.errors import GraphError
 from gcnii.graph.arrays import (
     Features,
+    Labels,
     edge_array,
     feature_array,
     first,
     freeze,
     hand_back,
     integers,
+    known_rows,
     mask,
+    target_array,
     true_or_false,
 )
 from gcnii.graph.columns import Columns, Table, refuse_other_columns
@@ -103,7 +106,7 @@ class Split:
         """The masks of these nodes."""
         return Split.of_some(train=self.train[rows], val=self.val[rows], test=self.test[rows])
 
-    def validating(self, y: NDArray[np.int64]) -> Split:
+    def validating(self, y: Labels) -> Split:
         """The same, if it has validation nodes; else `with_validation`."""
         return self if self.val.any() else self.with_validation(y)
 
@@ -114,19 +117,19 @@ class Split:
         held = latest(times, self.train, FIFTH)
         return replace(self, train=self.train & ~held, val=held)
 
-    def with_validation(self, y: NDArray[np.int64]) -> Split:
+    def with_validation(self, y: Labels) -> Split:
         """The same test nodes; of the others, a fifth of each class is drawn to validate on."""
         held = self._fifth(y)
         return replace(self, train=(self.train | self.val) & ~held, val=held)
 
-    def _fifth(self, y: NDArray[np.int64]) -> NDArray[np.bool_]:
-        known = np.where(self.train | self.val, strata(y), -1)
-        return hold_out(known, FIFTH, np.random.default_rng(0))
+    def _fifth(self, y: Labels) -> NDArray[np.bool_]:
+        ids = np.where(self.train | self.val, strata(y), -1)
+        return hold_out(ids, FIFTH, np.random.default_rng(0))
 
 
-def strata(y: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) by which a split is drawn: the class; one for all, where a node can have several."""
-    return y if y.ndim == 1 else np.where((y >= 0).all(1), 0, -1)
+def strata(y: Labels) -> NDArray[np.int64]:
+    """(n,) by which a split is drawn: the class; one for all, of several labels or of numbers."""
+    return y if y.ndim == 1 else np.where(known_rows(y), 0, -1)
 
 
 def hold_out(
@@ -163,8 +166,9 @@ class Graph:
     edges : (2, m) array of int
         Sources in row 0, targets in row 1; duplicates are counted once, and an undirected edge may
         be listed in one direction or in both.
-    y : array of int, optional
-        (n,) class ids, or (n, k) zeros and ones; -1 (or a row of -1) if unknown.
+    y : array, optional
+        (n,) class ids, or (n, k) zeros and ones; -1 (or a row of -1) if unknown.  With `targets`,
+        (n, q) numbers, NaN if unknown; a vector is one column.
     splits : tuple of Split
         Train/val/test masks to choose from.
     directed : bool
@@ -188,6 +192,9 @@ class Graph:
         When each edge came; by default with the later of its two nodes.
     dated : bool
         Whether times are days since 1970-01-01, and messages show dates.
+    targets : tuple of str, optional
+        The names of the numbers to predict, one for each column of y, in the place of classes.  A
+        node is labelled if all its numbers are known.
 
     Attributes
     ----------
@@ -213,7 +220,7 @@ class Graph:
 
     X: Features
     edges: NDArray[np.int64]
-    y: NDArray[np.int64] | None = None
+    y: Labels | None = None
     splits: tuple[Split, ...] = ()
     directed: bool = False
     name: str = "graph"
@@ -226,6 +233,7 @@ class Graph:
     times: NDArray[np.float64] | None = None
     edge_times: NDArray[np.float64] | None = None
     dated: bool = False
+    targets: tuple[str, ...] = ()
     catalog_name: str = field(default="", init=False)
     loaded_with: Mapping[str, object] = field(default_factory=dict, init=False)
     table: Table | None = field(default=None, init=False)
@@ -234,11 +242,13 @@ class Graph:
     def __post_init__(self) -> None:
         """Convert every field to its standard form, check it, and freeze the arrays."""
         X = feature_array(self.X)
-        n = X.shape[0]
+        n, one = X.shape[0], isinstance(self.targets, str)
+        targets = _names([self.targets] if one else self.targets, "targets") or ()
         standard = {
             "X": X,
             "edges": edge_array(self.edges, n),
-            "y": np.full(n, -1) if self.y is None else integers(self.y, "y"),
+            "y": _labels_of(self.y, n, targets),
+            "targets": targets,
             "splits": splits_of(self.splits),
             "directed": true_or_false(self.directed, "directed"),
             **{one: _names(getattr(self, one), one) for one in ("nodes", "classes", "features")},
@@ -270,7 +280,7 @@ class Graph:
     def _check(self) -> None:
         self._check_heights()
         self._check_features()
-        self._check_labels()
+        (self._check_targets if self.targets else self._check_labels)()
         self._check_splits()
 
     @classmethod
@@ -376,6 +386,15 @@ class Graph:
                 f"y has {y.shape[1]} columns but {len(self.classes)} classes are named"
             )
 
+    def _check_targets(self) -> None:
+        names, q = self.targets, self.labels.shape[1]
+        if self.classes is not None:
+            raise GraphError("a graph has classes or targets, got both; leave one of them out")
+        if len(names) != q or len(set(names)) < q:
+            raise GraphError(
+                f"targets must be {q} different names, one for each column of y, got {names}"
+            )
+
     def _check_splits(self) -> None:
         for i, split in enumerate(self.splits):
             if len(split.train) != self.n:
@@ -437,7 +456,7 @@ class Graph:
 
     @property
     def k(self) -> int:
-        """Number of classes, or of labels if a node can have several."""
+        """Number of classes, of labels if a node can have several, or of numbers to predict."""
         if self.labels.ndim == 2:
             return int(self.labels.shape[1])
         if self.classes is not None:
@@ -445,15 +464,19 @@ class Graph:
         return int(self.labels.max(initial=-1)) + 1
 
     @property
-    def labels(self) -> NDArray[np.int64]:
-        """`y`, which is never None once the graph is made."""
+    def labels(self) -> Labels:
+        """`y`, which is never None once the graph is made: int64, or float64 with `targets`."""
         assert self.y is not None
         return self.y
 
     @property
     def multilabel(self) -> bool:
         """Whether a node can have several labels at once."""
-        return self.labels.ndim == 2
+        return self.labels.ndim == 2 and not self.targets
+
+    def unknown(self, count: int) -> Labels:
+        """Labels of further nodes, none of which is known."""
+        return np.full((count, *self.labels.shape[1:]), np.nan if self.targets else -1)
 
     @property
     def weighted(self) -> bool:
@@ -469,8 +492,8 @@ class Graph:
 
     @cached_property
     def labelled(self) -> NDArray[np.bool_]:
-        """(n,) whether a node's label is known."""
-        return np.asarray((self.labels >= 0).reshape(len(self.labels), -1).all(1))
+        """(n,) whether a node's label is known, or all its numbers."""
+        return known_rows(self.labels)
 
     @property
     def has_labels(self) -> bool:
@@ -485,7 +508,9 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """The SHA-256 of what a model learns from, which are features, edges, labels and splits."""
-        digest = hashlib.sha256(repr((self.n, self.d, self.directed, self.labels.shape)).encode())
+        about: tuple[object, ...] = (self.n, self.d, self.directed, self.labels.shape)
+        about = (*about, "targets") if self.targets else about
+        digest = hashlib.sha256(repr(about).encode())
         for array in self._arrays():
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         hand_back(self.edges)
@@ -507,7 +532,17 @@ class Graph:
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
         edges = f"{self.m} {kind}{' weighted' if self.weighted else ''} edges"
-        return f"Graph({self.name}: {self.n} nodes, {edges}, {self.d} features, {self.k} classes)"
+        what = f"{self.k} classes"
+        if self.targets:
+            what = "1 target" if self.k == 1 else f"{self.k} targets"
+        return f"Graph({self.name}: {self.n} nodes, {edges}, {self.d} features, {what})"
+
+
+def _labels_of(y: object, n: int, targets: Sequence[str]) -> Labels:
+    """What is known of n nodes, in its standard form."""
+    if y is None:
+        return np.full((n, len(targets)), np.nan) if targets else np.full(n, -1)
+    return target_array(y) if targets else integers(y, "y")  # type: ignore[arg-type]
 
 
 def splits_of(values: object) -> tuple[Split, ...]:

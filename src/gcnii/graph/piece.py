@@ -88,6 +88,7 @@ class Piece(Graph):
     @classmethod
     def cut(cls, graph: Graph, rows: Numbers) -> Piece:
         """These nodes of a graph that is at hand, without its edges."""
+        refuse_targets(graph)
         same = {one.name: getattr(graph, one.name) for one in fields(Graph)}
         own = {
             "X": graph.X[rows],
@@ -168,6 +169,15 @@ class Piece(Graph):
     def val_is_alike(self, split: int) -> bool:
         """Whether all validation nodes of this split have the same labels, in the whole graph."""
         return self.whole.alike[split]
+
+
+def refuse_targets(graph: Graph) -> None:
+    """Raise DataError for numbers to predict, whose spread no process knows of all nodes."""
+    if graph.targets:
+        raise DataError(
+            f"{graph.name} has numbers to predict, which one process trains; start it without "
+            "torchrun, and keep the graph in one file"
+        )
 
 
 def _zeros(rows: int, d: int) -> NDArray[np.float32]:

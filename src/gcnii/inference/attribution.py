@@ -39,7 +39,7 @@ from gcnii.nn import MODELS, Model
 from gcnii.propagation import Sparse, adjacency
 from gcnii.results.ensemble import Asked, Ensemble, Networks, Smoothed
 from gcnii.results.result import Result, calibrated
-from gcnii.targets import Target
+from gcnii.targets import LabelTarget
 from gcnii.train.features import COLUMNS
 from gcnii.train.plan import Plan
 from gcnii.train.stopping import Run
@@ -154,7 +154,7 @@ class BestRun:
     model: Model
     task: Task
     plan: Plan
-    target: Target
+    target: LabelTarget
     run: Run
     weights: ClassVar[Mapping[str, float]] = {}
     others: ClassVar[Mapping[str, float]] = {}
@@ -172,7 +172,7 @@ class BestRun:
             weight.requires_grad_(name.rpartition(".")[2] in BIASES)
         run = result.runs[result.best]
         plan = result.plans[run.setting]
-        return cls(model, task, plan, result.target, run)
+        return cls(model, task, plan, result.label_target, run)
 
     @property
     def graph(self) -> Graph:
@@ -215,7 +215,7 @@ class BestRun:
         if kept is not None:
             P = self.task.adjacency.matrix(torch.as_tensor(kept, device=self.task.device))
         warm = calibrated(self.scores(P).cpu().double(), self.run)
-        return self.target.probabilities(warm)
+        return self.target.answers(warm)
 
     def probability(self, asked: ExplainedScore, dropped: Ints | None = None) -> float:
         """Of the class that is explained, without some links: the rest is normalised anew."""
@@ -488,7 +488,7 @@ class EnsembleAnswer:
 
     def _tempered(self, P: Floats) -> Floats:
         T = self.ensemble.runs[0].temperature
-        return P if T is None else self.ensemble.target.tempered(P, T)
+        return P if T is None else self.ensemble.label_target.tempered(P, T)
 
     def _runs(self, node: int) -> Iterator[tuple[BestRun, float]]:
         """Each network that answers for a node, with its weight."""

@@ -29,7 +29,7 @@ from gcnii.members.known import Known
 from gcnii.members.propagation import LabelPropagation
 from gcnii.members.trees import NARROW, WIDE, Columns, Trees, refusal, work
 from gcnii.propagation.adjacency import adjacency
-from gcnii.targets import Target, target_of
+from gcnii.targets import LabelTarget, label_target_of
 from gcnii.targets.interval import wilson
 from gcnii.targets.scores import Answers, percent, share
 from gcnii.targets.target import HALF, Floats, Ints
@@ -45,7 +45,7 @@ def baseline(name: str, graph: Graph, *splits: Split) -> Answers:
     """What the baseline of this name says of the test nodes of a split; of folds, the mean."""
     each = [_chosen(name, graph, split) for split in splits]
     P, threshold = np.mean([P for P, _ in each], 0), fmean(bound for _, bound in each)
-    target, test = target_of(graph), splits[0].test
+    target, test = label_target_of(graph), splits[0].test
     part = None if graph.part is None else graph.part[test]
     return Answers(target, P, target.decided(P, threshold), graph.labels[test], part)
 
@@ -63,7 +63,7 @@ def _chosen(name: str, graph: Graph, split: Split) -> tuple[Floats, float]:
 
 def _judged(graph: Graph, P: Floats, val: NDArray[np.bool_]) -> tuple[float, float]:
     """Accuracy on validation; of several labels, micro-F1 with the best threshold, and that."""
-    y, target = graph.labels[val], target_of(graph)
+    y, target = graph.labels[val], label_target_of(graph)
     if not len(y):
         return 0.0, HALF
     threshold = target.best_threshold(P, y)
@@ -80,12 +80,12 @@ def majority(graph: Graph, split: Split) -> Candidates:
 
 def _labels(graph: Graph, split: Split) -> Floats:
     """(training and validation nodes, k) ones for the labels of each."""
-    return target_of(graph).indicators(graph.labels[split.train | split.val])
+    return label_target_of(graph).indicators(graph.labels[split.train | split.val])
 
 
 def tie(graph: Graph, split: Split) -> Iterator[str]:
     """That several classes are the largest, of which the majority names the first."""
-    target, counts = target_of(graph), _labels(graph, split).sum(0)
+    target, counts = label_target_of(graph), _labels(graph, split).sum(0)
     most = np.flatnonzero(counts == counts.max())
     if target.exclusive and len(most) > 1:
         yield (
@@ -104,7 +104,7 @@ def logistic_regression(graph: Graph, split: Split) -> Candidates:
     for scaler in _scalers(graph):
         X = scaler.fit(graph.X[rows]).transform(graph.X)
         for C in CS:
-            fitted = _fitted(X[rows], y, C, target_of(graph))
+            fitted = _fitted(X[rows], y, C, label_target_of(graph))
             P = np.zeros((graph.n, graph.k))
             P[np.ix_(asked, fitted.classes_)] = fitted.predict_proba(X[asked])
             yield P
@@ -117,7 +117,7 @@ def _scalers(graph: Graph) -> list[Any]:
     return [Normalizer(), MaxAbsScaler()] if sp.issparse(graph.X) else [StandardScaler()]
 
 
-def _fitted(X: Features, y: Ints, C: float, target: Target) -> Any:
+def _fitted(X: Features, y: Ints, C: float, target: LabelTarget) -> Any:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
@@ -154,7 +154,7 @@ PREDICTORS: dict[str, Callable[[Graph, Split], Candidates]] = {
 }
 
 
-def baselines_of(target: Target) -> tuple[str, ...]:
+def baselines_of(target: LabelTarget) -> tuple[str, ...]:
     """Those that can predict it."""
     no_trees = available() or refusal(target)
     return tuple(one for one in PREDICTORS if not no_trees or not one.startswith(BOOSTED))
@@ -164,7 +164,7 @@ def notes(graph: Graph, split: Split) -> Iterator[str]:
     """Equal classes, and what was left out to save time or because it cannot be had."""
     yield from tie(graph, split)
     there, seen = int(split.train.sum()), {FEATURES: len(training_rows(graph, split))}
-    if no_trees := available() or refusal(target_of(graph)):
+    if no_trees := available() or refusal(label_target_of(graph)):
         yield f"{BOOSTED} is left out: {no_trees}"
     else:
         seen[BOOSTED] = len(work(graph, split, "own")[0])
@@ -174,7 +174,7 @@ def notes(graph: Graph, split: Split) -> Iterator[str]:
     for name, used in seen.items():
         if used < there:
             yield f"{name} saw {used:,} of the {there:,} training nodes, to save time"
-    if not target_of(graph).exclusive:
+    if not label_target_of(graph).exclusive:
         yield "accuracy by degree, homophily and distance is for nodes with one label each"
 
 

@@ -244,7 +244,7 @@ def graph_helps(ensemble: Ensemble, device: str = "auto") -> Help | None:
         for one in (ensemble.scored(graph, device), alone)
     )
     beside = {run.split: said for run, said in zip(ensemble.runs, theirs, strict=True)}
-    metric = ensemble.target.score(ensemble.recipe.scored_by).key
+    metric = ensemble.label_target.score(ensemble.recipe.scored_by).key
     best, split = ensemble.best, ensemble.runs[ensemble.best].split
     found = Found(ensemble, graph, split, mine[best], mine, {name: beside}, metric)
     return Help(help_sentence(found, name), found.lead(name))
@@ -259,7 +259,7 @@ def _signed(lead: Estimate) -> str:
 def warnings_of(found: Found) -> Iterator[str]:
     """One sentence for each thing that makes the scores worth less than they look."""
     counts = found.said.counts
-    target, recipe = found.said.target, found.result.recipe
+    target, recipe = found.said.labels, found.result.recipe
     yield from filter(
         None,
         (
@@ -278,7 +278,7 @@ def warnings_of(found: Found) -> Iterator[str]:
 
 def _majority(found: Found) -> str:
     """Whether accuracy (of several labels, micro-F1) is that of the most frequent labels."""
-    target = found.said.target
+    target = found.said.labels
     metric = target.score("auto").key
     lead = found.lead(MAJORITY, metric)
     leads = found.leads(MAJORITY, metric)
@@ -378,10 +378,10 @@ def evaluate(
     if positive is not None or result.positive is None:
         named = "" if positive is None else str(positive)
         result = result.with_positive(positive_class(graph, named))
-    every = baselines_of(result.target) if baselines else (MAJORITY,)
+    every = baselines_of(result.label_target) if baselines else (MAJORITY,)
     found = _measured(result, graph, device, every, show)
     said, answers, leads = found.said, found.answers, found.differences
-    split, exclusive = result.trainings(graph)[0], said.target.exclusive
+    split, exclusive = result.trainings(graph)[0], said.labels.exclusive
     C = confusion(said.y, said.guess, said.k).astype(int).tolist() if exclusive else []
     evaluation = Evaluation(
         graph=graph.name,
@@ -430,13 +430,13 @@ def _measured(
             for split in sorted(splits)
         }
         show(name)
-    metric = result.target.score(result.recipe.scored_by).key
+    metric = result.label_target.score(result.recipe.scored_by).key
     return Found(result, graph, best.runs[0].split, said, answers, beside, metric)
 
 
 def steps(result: Trained, *, baselines: bool = True) -> int:
     """How many steps `evaluate` shows."""
-    every = baselines_of(result.target)
+    every = baselines_of(result.label_target)
     return len(result.runs) + (len(every) if baselines else 1)
 
 
@@ -446,7 +446,7 @@ def graded(result: Trained, graph: Graph, device: str = "auto") -> Answers:
     P = result.predict_proba(graph, device)[test]
     part = None if graph.part is None else graph.part[test]
     y = graph.labels[test]
-    return Answers(result.target, P, result.decide(P), y, part, result.positive)
+    return Answers(result.label_target, P, result.decide(P), y, part, result.positive)
 
 
 def _refuse(result: Trained, graph: Graph) -> None:
@@ -497,7 +497,7 @@ def _classes(said: Answers) -> list[Document]:
     drawn = said.drawn(lambda weights: {"f1": replace(said, weights=weights).counts.f1})["f1"]
     ranked = {name: one[0] for name, one in said.rankings(ones).items()}
     rows = []
-    for j, name in enumerate(said.target.names):
+    for j, name in enumerate(said.labels.names):
         size = max(float(counts.support[j]), float(counts.predicted[j]), 1.0)  # what F1 rests on
         scores = {
             "precision": share_of(counts.hits[j], counts.predicted[j]),
@@ -516,15 +516,15 @@ def _classes(said: Answers) -> list[Document]:
 
 def _calibration(said: Answers) -> Document:
     """Of what is most probable; and of each class, the rarest first."""
-    bins = [vars(one) for one in said.target.reliability(said.P, said.y)]
-    truth = said.target.indicators(said.y).astype(np.int64)
+    bins = [vars(one) for one in said.labels.reliability(said.P, said.y)]
+    truth = said.labels.indicators(said.y).astype(np.int64)
     rows = []
     for j in np.argsort(truth.sum(0), kind="stable"):
         P, own = said.P[:, [j]], truth[:, [j]]
         share = share_of(float(own.sum()), said.m)
         rows.append(
             {
-                "name": said.target.names[j],
+                "name": said.labels.names[j],
                 "nodes": int(own.sum()),
                 "mean_probability": float(P.mean()),
                 "share": share.mean,

@@ -316,7 +316,7 @@ class _Answer:
         against: str | int | None,
         device: str,
     ):
-        self.result, self.graph, self.names = result, graph, result.target.names
+        self.result, self.graph, self.names = result, graph, result.label_target.names
         chosen, other = (
             None if one is None else find_class(self.names, str(one)) for one in (label, against)
         )
@@ -379,7 +379,7 @@ class _Answer:
     def _nodes(self, rows: Sequence[int] | Ints) -> tuple[NodeShare, ...]:
         """These nodes by name, with the label that is predicted."""
         rows = np.asarray(rows, np.int64)
-        labels = self.result.target.shown(self._decide(rows))
+        labels = self.result.label_target.shown(self._decide(rows))
         hops = (int(hop) if np.isfinite(hop) else None for hop in self.hops[rows])
         known, added = (self.known[i] for i in rows), self.shares.nodes[rows].tolist()
         return tuple(map(NodeShare, map(self._name, rows), labels, known, hops, added))
@@ -387,7 +387,7 @@ class _Answer:
     def _holds(self, rows: Sequence[int] | Ints) -> NDArray[np.bool_]:
         """(rows,) whether these nodes are given the explained label."""
         ids = self._decide(np.asarray(rows))
-        return np.asarray(self.result.target.indicators(ids)[:, self.asked.label] == 1)
+        return np.asarray(self.result.label_target.indicators(ids)[:, self.asked.label] == 1)
 
     def _decide(self, rows: Ints) -> Ints:
         """The labels of nodes: by the threshold and the class weights of what is explained."""
@@ -395,7 +395,7 @@ class _Answer:
 
     def _groups(self, nodes: Sequence[NodeShare], rows: Ints, label: str) -> tuple[str, ...]:
         """What the colours of nodes say: their label; of several, whether they have this one."""
-        if self.result.target.exclusive:
+        if self.result.label_target.exclusive:
             return tuple(node.label for node in nodes)
         return tuple(label if has else f"not {label}" for has in self._holds(rows))
 
@@ -453,7 +453,7 @@ class _Answer:
         yield from self.subject.notes()
         if not self.unranked and not np.isfinite(np.delete(self.hops, self.asked.node)).any():
             yield "it has no links, so its own features and the bias are all there is"
-        if not self.result.target.exclusive and self.asked.against is None:
+        if not self.result.label_target.exclusive and self.asked.against is None:
             yield "a node can have several labels; this one is explained by itself"
 
 

@@ -97,6 +97,7 @@ class Ball:
             directed=graph.directed,
             name=graph.name,
             classes=graph.classes,
+            targets=graph.targets,
             features=graph.features,
         )
 
@@ -140,16 +141,16 @@ class Surroundings:
         above = links - graph.n + len(old)
         places = np.where(links < graph.n, np.searchsorted(old, links), above)
         own = np.searchsorted(old, graph.edges[:, edges])
-        unknown = np.full((new.n, *graph.labels.shape[1:]), -1)
         part = Graph(
             X=stacked(graph.X[old], arrivals.X),
             edges=np.concatenate([own, places], 1),
             weights=arrivals.weights(None if graph.weights is None else graph.weights[edges]),
-            y=np.concatenate([graph.labels[old], unknown]),
+            y=np.concatenate([graph.labels[old], graph.unknown(new.n)]),
             directed=graph.directed,
             name=graph.name,
             nodes=(*self._names[old], *(new.nodes or ())),
             classes=graph.classes,
+            targets=graph.targets,
             features=graph.features,
         )
         if graph.weighted:  # what is much is told by all edges, and not by these few
@@ -440,10 +441,10 @@ class Neighbourhoods:
         if isinstance(result, Result):
             assert said.scores is not None
             outputs = Outputs(new, result.weights, said.scores)
-            P = replace(result, outputs=outputs).predict_proba(new)
+            P = replace(result, outputs=outputs).answers(new)
         else:
             assert isinstance(result, Ensemble)
-            P = result.hearing(new, said.members).predict_proba(new)
+            P = result.hearing(new, said.members).answers(new)
         alone = self.unlinked(said)
         if alone.any():
             P[alone] = self._features_only(new, alone)
@@ -456,7 +457,7 @@ class Neighbourhoods:
 
     @cached_property
     def _features_only(self) -> FeaturesOnly:
-        own = self.result.predict_proba(self.graph)
+        own = self.result.answers(self.graph)
         return FeaturesOnly.of(self.result, self.graph, own, np.ones(self.graph.n, bool))
 
 

@@ -31,7 +31,7 @@ from gcnii.data.tables.reading import Reading, Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Column, Columns, Texts
-from gcnii.inference.predict import answered, known_labels, predict_sets, table_of
+from gcnii.inference.predict import answered, known_labels, predict_sets, table_of, value_table
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.result import Trained
 from gcnii.targets.target import Sets
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ROLES = (
-    *("id", "label", "split", "unknown", "multilabel"),
-    *("source", "target", "weight", "duplicates", "time", "time_edges"),
+    *("id", "label", "target", "split", "unknown", "multilabel", "time", "time_edges"),
+    *("edge_from", "edge_to", "source", "weight", "duplicates"),
 )
 
 
@@ -116,16 +116,16 @@ class Arrivals:
 
     def joined(self, graph: Graph) -> Graph:
         """The graph with the new nodes after its own, unlabelled, without splits."""
-        unknown = np.full((self.nodes.n, *graph.labels.shape[1:]), -1)
         return Graph(
             X=stacked(graph.X, self.X),
             edges=np.concatenate([graph.edges, self.links.edges], 1),
             weights=self.weights(graph.weights),
-            y=np.concatenate([graph.labels, unknown]),
+            y=np.concatenate([graph.labels, graph.unknown(self.nodes.n)]),
             directed=graph.directed,
             name=graph.name,
             nodes=(*_names(graph), *(self.nodes.nodes or ())),
             classes=graph.classes,
+            targets=graph.targets,
             features=graph.features,
         )
 
@@ -144,6 +144,8 @@ class Arrivals:
         ensemble: bool = True,
     ) -> DataFrame:
         """The table of `label_table`, of the probabilities (new, k) of the new nodes."""
+        if result.origin.targets:
+            return value_table(result, P, self.nodes, [None] * len(P), basis)
         about = (self.nodes.nodes or (), known_labels(self.nodes), [None] * len(P))
         return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
 
@@ -183,6 +185,7 @@ class OldNodes:
             y=labels.y,
             nodes=tuple(texts),
             classes=labels.classes,
+            targets=labels.targets,
             features=features,
         )
         return Arrivals(new, _in_order(graph, new), links)

@@ -120,7 +120,7 @@ def _model(result: Trained) -> str:
 def _graph(graph: Graph) -> str:
     links = "directed links" if graph.directed else "links"
     target = target_of(graph)
-    kind = target.words[1] + ("" if target.exclusive else ", several a node")
+    kind = target.words[1] + (", several a node" if graph.multilabel else "")
     sizes = f"{graph.n:,} nodes, {graph.m:,} {links}, {graph.d:,} features, {graph.k:,} {kind}"
     return f"{graph.name}: {sizes}"
 
@@ -227,7 +227,7 @@ def cards(
     roles = result.roles(graph)
     open_ones = np.flatnonzero(~(roles["train"] | roles["val"]))
     tested = np.flatnonzero(roles["test"] & graph.labelled)
-    if result.target.exclusive:
+    if result.label_target.exclusive:
         chosen = _unsure(P, open_ones), _wrong(P, guess, graph.labels, tested)
     else:
         chosen = _unsure_labels(P, open_ones), _wrong_labels(P, guess, graph.labels, tested)
@@ -269,11 +269,11 @@ def _cards(
     rows = [node for node, _ in chosen]
     names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
     every = known_labels(graph)
-    given = result.target.shown(result.decide(P[rows]))
+    given = result.label_target.shown(result.decide(P[rows]))
     began = monotonic()
     found: list[Card] = []
     for (node, asked), name, label in zip(chosen, names, given, strict=True):
-        called = result.target.names[asked]
+        called = result.label_target.names[asked]
         late = bool(found) and monotonic() - began > PATIENCE
         reasons = (None, TOO_SLOW) if late else _explained(result, graph, name, called, device)
         chances = _chances(result, P[node], asked)
@@ -284,8 +284,8 @@ def _cards(
 
 def _chances(result: Trained, p: Floats, asked: int) -> tuple[tuple[str, float], ...]:
     likeliest = np.argsort(-p, kind="stable")[:CHANCES].tolist()
-    order = likeliest if result.target.exclusive else [asked]
-    return tuple((result.target.names[j], float(p[j])) for j in order)
+    order = likeliest if result.label_target.exclusive else [asked]
+    return tuple((result.label_target.names[j], float(p[j])) for j in order)
 
 
 def _explained(
@@ -480,7 +480,7 @@ def _calibration(result: Trained, graph: Graph, device: str) -> list[Drawing]:
     if any(run.temperature or run.weights for run in best):
         states = {"before calibration": result.uncalibrated(), "after calibration": result}
     found = {title: one.predict_proba(graph, device)[test] for title, one in states.items()}
-    y, target = graph.labels[test], result.target
+    y, target = graph.labels[test], result.label_target
     return [
         draw_reliability(title, target.reliability(P, y), target.calibration_error(P, y))
         for title, P in found.items()

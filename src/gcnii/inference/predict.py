@@ -22,7 +22,7 @@ from gcnii.files import atomic_write, first_bytes, refuse_replacing
 from gcnii.graph import Graph
 from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
 from gcnii.results.result import Trained
-from gcnii.targets import SeveralLabels, target_of
+from gcnii.targets import LabelTarget, SeveralLabels, as_labels, target_of
 from gcnii.targets.target import Sets, conformal_sets, refuse_coverage
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ def knows_unlinked(result: Trained, known: Graph) -> bool:
 def answered(
     result: Trained, graph: Graph, known: Graph | None, device: str, *, ensemble: bool
 ) -> tuple[Floats, list[str]]:
-    """(n, k) probabilities of the nodes of a graph, and the basis of each.
+    """(n, k) probabilities of the nodes of a graph, or values, and the basis of each.
 
     known  the graph of the training, whose nodes come first in this one and are not answered; None:
            this is another graph, and that of the training is loaded if it is needed
     """
     first = 0 if known is None else known.n
     result = result if known is None else result.knowing(known)
-    P = result.predict_proba(graph, device, ensemble=ensemble)[first:]
+    P = result.answers(graph, device, ensemble=ensemble)[first:]
     if not result.unlinked(graph)[first:].any():
         return P, [MODEL] * len(P)
     known = _at_hand(result) if known is None else known
@@ -77,7 +77,7 @@ def answered(
     found = unknown_kind(result, graph, known)
     found[:first] = False
     if found.any():
-        own = result.predict_proba(known, device, ensemble=ensemble)
+        own = result.answers(known, device, ensemble=ensemble)
         by_features = FeaturesOnly.of(result, known, own, np.ones(known.n, bool))
         P[found[first:]] = by_features(graph, found)
         notice(
@@ -109,7 +109,7 @@ class FeaturesOnly:
     that it never saw, and may be sure of anything.  A softmax regression on the features is fitted
     to what the model says of the nodes of its training graph, and answers instead.  Its optimum has
     the mean probability of each class that the model has, so that nodes like those of the training
-    get, on average, what they would get with links.
+    get, on average, what they would get with links.  Of values, it is a linear regression.
     """
 
     result: Trained
@@ -124,13 +124,19 @@ class FeaturesOnly:
         X, P = X[nodes].astype(np.float64), P[nodes]
         square = float((X.data**2 if isinstance(X, sp.csr_array) else X**2).sum())
         ridge = RIDGE * (square / (X.shape[0] * X.shape[1]) or 1.0)
+        if not isinstance(result.target, LabelTarget):
+            from sklearn.linear_model import Ridge
+
+            fitted = Ridge(alpha=ridge * len(P)).fit(X, P)
+            return cls(result, np.atleast_2d(fitted.coef_).T, np.atleast_1d(fitted.intercept_))
         one = result.target.exclusive
         return cls(result, *regression(X, P, one, over=len(P), ridge=ridge, steps=STEPS))
 
     def __call__(self, graph: Graph, rows: NDArray[np.bool_]) -> Floats:
         """(rows, k) the probabilities of these nodes of a graph."""
-        scores = self.result.features(graph)[rows] @ self.weights + self.bias
-        return self.result.target.link(scores)
+        scores = np.asarray(self.result.features(graph)[rows] @ self.weights + self.bias)
+        target = self.result.target
+        return target.link(scores) if isinstance(target, LabelTarget) else scores
 
 
 HALVING = 0  # the seed that divides the validation nodes
@@ -202,7 +208,7 @@ class SetRule:
     ) -> SetRule:
         """As `predict_sets`, whose arguments these are; InputError where there are no sets."""
         refuse_coverage(coverage, kind)
-        if not result.target.exclusive:
+        if not as_labels(result.target, "sets are").exclusive:
             raise InputError(
                 f"sets are of one true class, but a node of {result.origin.name} can have "
                 "several labels"
@@ -290,13 +296,15 @@ def label_table(
     _say_unknown_classes(result, graph)
     basis, roles = None, np.full(graph.n, None, dtype=object)
     if is_training_graph(result, graph):
-        P = result.predict_proba(graph, device, ensemble=ensemble)
+        P = result.answers(graph, device, ensemble=ensemble)
         for role, nodes in result.roles(graph).items():
             roles[nodes] = role
     else:
         P, basis = answered(result, graph, None, device, ensemble=ensemble)
         basis = None if set(basis) == {MODEL} else basis
     about = (graph.nodes or range(graph.n), known_labels(graph), list(roles))
+    if graph.targets or result.origin.targets:
+        return value_table(result, P, graph, list(roles), basis)
     sets = None
     if coverage is not None:
         sets = predict_sets(result, graph, coverage, device, kind=kind, ensemble=ensemble)
@@ -327,7 +335,7 @@ def table_of(
     """The table of `label_table`, of probabilities (n, k) and n values of the other columns."""
     import pandas as pd
 
-    target, ids = result.target, result.decide(P, ensemble=ensemble)
+    target, ids = result.label_target, result.decide(P, ensemble=ensemble)
     # As objects: pandas would replace None by NaN, and its text cannot hold all of Python's.
     text = {"node": nodes, "label": target.shown(ids), "known": known, "split": split}
     if sets is not None:
@@ -342,6 +350,33 @@ def table_of(
     chances = pd.DataFrame(P.round(DECIMALS))
     names = [*front, *(f"p({name})" for name in target.names)]
     return pd.concat([front, chances], axis=1).set_axis(pd.Index(names, dtype=object), axis=1)
+
+
+def value_table(
+    result: Trained,
+    values: Floats,
+    graph: Graph,
+    split: Sequence[str | None],
+    basis: Sequence[str] | None = None,
+) -> DataFrame:
+    """The table of `label_table` of numbers: `value(name)` and, in the graph, `known(name)`."""
+    import pandas as pd
+
+    names = result.target.names
+    known = graph.labels if graph.targets == names else np.full(values.shape, np.nan)
+    cells: dict[str, object] = {"node": pd.Series(graph.nodes or range(graph.n), dtype=object)}
+    cells |= {f"value({name})": values[:, j] for j, name in enumerate(names)}
+    cells |= {f"known({name})": known[:, j] for j, name in enumerate(names)}
+    cells["split"] = pd.Series(split, dtype=object)
+    if basis is not None:
+        cells["basis"] = pd.Series(basis, dtype=object)
+    return pd.DataFrame(cells)
+
+
+def unlabelled(table: DataFrame) -> DataFrame:
+    """The rows of nodes whose label, or one of whose numbers, is not known."""
+    known = [name for name in table if name == "known" or name.startswith("known(")]
+    return table[table[known].isna().any(axis=1)]
 
 
 def known_labels(graph: Graph) -> list[str | None]:
@@ -456,7 +491,9 @@ def column_names(path: Path) -> list[str]:
 
 
 def are_labels(names: Sequence[str]) -> bool:
-    """Whether a table with these columns is one of labels."""
+    """Whether a table with these columns is one of labels, or of numbers."""
+    if len(names) > 1 and names[0] == "node" and names[1].startswith("value("):
+        return "split" in names
     return list(names[:2]) == ["node", "label"] and {"known", "split"} <= {*names}
 
 

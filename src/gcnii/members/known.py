@@ -8,7 +8,7 @@ import numpy as np
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph, Split
-from gcnii.targets import target_of
+from gcnii.targets import label_target_of
 from gcnii.targets.target import Bools, Floats
 
 
@@ -32,7 +32,7 @@ class Known:
     @classmethod
     def of(cls, graph: Graph, split: Split) -> Known:
         """What is known of a graph while one of its splits is trained."""
-        target = target_of(graph)
+        target = label_target_of(graph)
         Y = target.indicators(graph.labels) * split.train[:, None]
         return cls(Y, split.train, Y[split.train].mean(0), target.exclusive, graph.directed)
 

@@ -22,7 +22,7 @@ from gcnii.graph import Graph, Split
 from gcnii.graph.past import past
 from gcnii.members.known import Known
 from gcnii.propagation.adjacency import adjacency
-from gcnii.targets import target_of
+from gcnii.targets import label_target_of
 from gcnii.targets.target import Floats
 
 Kind = TypeVar("Kind")
@@ -210,7 +210,7 @@ def _few(alphas: tuple[float, ...], S: sp.csr_array, known: Known) -> tuple[floa
 
 def _best(tried: Iterator[tuple[Kind, Floats]], graph: Graph, split: Split) -> Kind:
     """The first of those with the lowest log loss on the validation nodes, if there are any."""
-    y, target = graph.labels[split.val], target_of(graph)
+    y, target = graph.labels[split.val], label_target_of(graph)
     even = 1 / target.k if target.exclusive else 0.5
 
     def loss(P: Floats) -> float:

@@ -25,7 +25,7 @@ from gcnii.graph.past import features_there, past
 from gcnii.members.forest import Forest, Table
 from gcnii.members.known import Known
 from gcnii.propagation.adjacency import adjacency
-from gcnii.targets import Target, target_of
+from gcnii.targets import LabelTarget, label_target_of
 from gcnii.targets.target import Floats, Ints
 
 Columns = Literal["own", "neighbourhood"]
@@ -56,7 +56,7 @@ SHAPE = Only(
 )
 
 
-def refusal(target: Target) -> str:
+def refusal(target: LabelTarget) -> str:
     """Why no trees are grown for what is predicted; "" if they can be."""
     if not target.exclusive and target.k > MOST_LABELS:
         return f"trees would have to be grown for each of {target.k} labels"
@@ -235,7 +235,7 @@ class Trees:
 
         stops  the rounds of each forest, where none may validate
         """
-        if why := refusal(target_of(graph)):
+        if why := refusal(label_target_of(graph)):
             raise InputError(why)
         known, seen = Known.of(graph, split), past(graph, "train")
         encoder = Encoder.of(features_there(seen))

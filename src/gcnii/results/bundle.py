@@ -104,6 +104,7 @@ GRAPH = {
     "features": Maybe(NAMES),
     "columns": Maybe(([Only(COLUMN)], NOTHING)),
     "weighted": Maybe(bool),
+    "targets": Maybe([str]),
     "loaded_with": Maybe({str: (*OPTION, [OPTION])}),
 }
 RUN = {
@@ -118,6 +119,7 @@ RUN = {
     "threshold": Maybe(float),
     "temperature": Maybe(float),
     "weights": Maybe([float]),
+    "units": Maybe([[float]]),
 }
 # The record of one model, and that of an ensemble.
 EITHER = {
@@ -254,7 +256,10 @@ def _refuse_graph_and_runs(record: Document) -> None:
     for name in ("n", "d", "k"):
         if graph[name] < 1:
             raise InputError(f"graph.{name} must be at least 1, got {graph[name]}")
-    for names, count in (("classes", "k"), ("features", "d")):
+    targets = graph.get("targets", ())
+    if targets and (graph["classes"] is not None or graph["multilabel"]):
+        raise InputError("graph must have classes or targets, not both")
+    for names, count in (("classes", "k"), ("features", "d"), ("targets", "k")):
         _refuse_names(graph.get(names), f"graph.{names}", graph[count])
     if graph.get("columns") is not None:
         width = sum(column.width for column in Columns.of_document(graph["columns"]).used)
@@ -267,8 +272,9 @@ def _refuse_graph_and_runs(record: Document) -> None:
     for run in runs:
         if min(run["seed"], run["split"]) < 0:
             raise InputError("seeds and splits of runs must be at least 0")
-        if not all(0 <= (run[name] or 0) <= 1 for name in ("test", "val")):
+        if not targets and not all(0 <= (run[name] or 0) <= 1 for name in ("test", "val")):
             raise InputError("scores of runs must lie between 0 and 1")
+        _refuse_units(run, len(targets), one=record["format"] == FORMAT)
         if not 0 <= run.get("threshold", HALF) < 1:
             raise InputError("thresholds of runs must lie between 0 and 1")
         if not 0 < run.get("temperature", 1.0) < inf:
@@ -281,6 +287,15 @@ def _refuse_graph_and_runs(record: Document) -> None:
     known = graph["classes"] or [*map(str, range(graph["k"]))]
     if (positive := record.get("positive", known[0])) not in known:
         raise InputError(f"positive must be one of graph.classes, got {positive!r}")
+
+
+def _refuse_units(run: Document, q: int, *, one: bool) -> None:
+    """Raise InputError unless a run of one model has the units of the q numbers, if there are."""
+    units = run.get("units")
+    if (units is not None) is not (one and q > 0):
+        raise InputError("runs of one model must have units where it predicts numbers, others not")
+    if units is not None and ([len(each) for each in units] != [q, q] or min(units[1]) <= 0):
+        raise InputError(f"units of runs must be {q} means and {q} deviations above 0")
 
 
 def _refuse_names(names: list[str] | None, what: str, count: int) -> None:

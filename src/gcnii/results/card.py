@@ -22,7 +22,7 @@ from gcnii.graph import Graph
 from gcnii.report.tables import markdown_table
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import KEPT, Bools, Result, Trained
-from gcnii.targets import Target
+from gcnii.targets import LabelTarget
 from gcnii.targets.scores import (
     ClassCounts,
     confusion,
@@ -72,6 +72,8 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
     graph = result.trained_on
     if graph is None or result.refitted or (isinstance(result, Result) and result.others):
         return None
+    if not isinstance(result.target, LabelTarget):
+        return None
     rows = [*range(len(result.runs))]
     if len(rows) * graph.n * graph.k > KEPT:
         rows = result.predicting()
@@ -82,7 +84,7 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
     for i in rows:
         split = graph.splits[result.runs[i].split]
         guess = result.alone(i).predict_ids(graph, device)[split.test]
-        y, target = graph.labels[split.test], result.target
+        y, target = graph.labels[split.test], result.label_target
         counts.append(target.counts(y, guess))
         known = graph.labels[split.train | split.val]
         usual = np.broadcast_to(target.usual(known), guess.shape)
@@ -93,7 +95,7 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
 def _summary(
     result: Trained, counts: Sequence[ClassCounts], majority: Sequence[float]
 ) -> ShortForm:
-    target = result.target
+    target = result.label_target
     score, usual = float(np.mean([one.micro_f1 for one in counts])), float(np.mean(majority))
     balanced = None
     if target.exclusive:
@@ -113,7 +115,7 @@ def _summary(
 def few_validation_nodes(result: Trained) -> str:
     """A warning if few nodes calibrate the probabilities; else empty."""
     best, graph = result.runs[result.best], result.trained_on
-    if graph is None or result.refitted:
+    if graph is None or result.refitted or not isinstance(result.target, LabelTarget):
         return ""
     nodes = int(result.held_out(graph).sum())
     if nodes >= FEW:
@@ -133,7 +135,9 @@ def few_validation_nodes(result: Trained) -> str:
     )
 
 
-def never_predicted(target: Target, never: NDArray[np.bool_], there: Floats, recipe: Recipe) -> str:
+def never_predicted(
+    target: LabelTarget, never: NDArray[np.bool_], there: Floats, recipe: Recipe
+) -> str:
     """A warning of classes that have a test node and are predicted for none; "" if there are none.
 
     there   (k,) the test nodes of each class, the mean over the runs
@@ -197,7 +201,8 @@ def card(result: Trained) -> str:
     if graph is not None and not result.refitted:
         held_out = int(result.held_out(graph).sum())
         test = graph.splits[best.split].test
-        errors = _errors(result, graph, test, device) if test.any() else None
+        labels = isinstance(result.target, LabelTarget)
+        errors = _errors(result, graph, test, device) if test.any() and labels else None
     ensemble = result if isinstance(result, Ensemble) else None
     templates = Environment(
         loader=PackageLoader("gcnii.results"),
@@ -213,10 +218,11 @@ def card(result: Trained) -> str:
         best=best,
         origin=result.origin,
         target=result.target,
+        labels=isinstance(result.target, LabelTarget),
         most=MOST_CLASSES,
         runs=len(result.runs),
         splits=len({run.split for run in result.runs}),
-        test=mean_and_spread(result.test),
+        test=mean_and_spread(result.test, result.score),
         short=short,
         errors=errors,
         held_out=held_out,
@@ -242,11 +248,11 @@ def _errors(result: Trained, graph: Graph, test: Bools, device: str) -> Document
     """By class, of what `predict` answers on the split of the runs that predict."""
     P = result.part(result.predicting()).predict_proba(graph, device)[test]
     y, guess = graph.labels[test], result.decide(P)
-    counts, names = result.target.counts(y, guess), result.target.names
+    counts, names = result.label_target.counts(y, guess), result.label_target.names
     order = np.argsort(np.where(counts.support > 0, counts.recall, np.inf), kind="stable")
     found, right, nodes = counts.recall, counts.precision, counts.support
     mistakes = []
-    if result.target.exclusive:
+    if result.label_target.exclusive:
         C = confusion(y, guess, graph.k).astype(np.int64)
         frequent = frequent_confusions(C, MOST_CONFUSIONS)
         mistakes = [(names[i], names[j], count) for i, j, count in frequent]
@@ -258,7 +264,7 @@ def _errors(result: Trained, graph: Graph, test: Bools, device: str) -> Document
             for j in sorted(order[:MOST_CLASSES])
         ],
         "mistakes": mistakes,
-        "calibration": result.target.calibration_error(P, y),
+        "calibration": result.label_target.calibration_error(P, y),
         "rarest": names[rarest],
         "mean": percent(P[:, rarest].mean()),
         "share": percent(nodes[rarest] / len(y)),
@@ -271,14 +277,15 @@ def board(ensemble: Ensemble) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         (
             row["member"],
             row["sees"],
-            "" if row["val"] is None else percent(row["val"]),
+            "" if row["val"] is None else ensemble.score.shown(row["val"]),
             "" if row["val_loss"] is None else f"{row['val_loss']:.3f}",
             f"{row['weight']:.2f}",
             f"{row['seconds']:.1f}",
         )
         for row in ensemble.leaderboard()
     ]
-    return ("member", "sees", "val", "log loss", "weight", "seconds"), rows
+    loss = "log loss" if isinstance(ensemble.target, LabelTarget) else "1 - R²"
+    return ("member", "sees", "val", loss, "weight", "seconds"), rows
 
 
 def how_weighed(ensemble: Ensemble) -> str:

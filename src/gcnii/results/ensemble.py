@@ -23,6 +23,7 @@ from gcnii.data.splits import every_label, folded
 from gcnii.errors import InputError, did_you_mean, notice
 from gcnii.files import Document, json_value
 from gcnii.graph import Features, Graph, Split
+from gcnii.graph.arrays import Labels
 from gcnii.graph.past import past
 from gcnii.members.known import Known
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
@@ -31,6 +32,7 @@ from gcnii.nn import MODELS
 from gcnii.propagation import adjacency
 from gcnii.results.result import (
     REFITTED,
+    Answered,
     Bools,
     Floats,
     Probabilities,
@@ -40,7 +42,7 @@ from gcnii.results.result import (
     calibrated,
     mean_weights,
 )
-from gcnii.targets import Target, target_of
+from gcnii.targets import LabelTarget, Target, as_labels, target_of
 from gcnii.targets.target import LEAST
 from gcnii.train.hardware import CPU_THREADS
 from gcnii.train.plan import AUTO
@@ -147,7 +149,7 @@ class Networks(Member):
     def of_scores(self, scores: Tensor | Recomputed) -> Probabilities:
         """The same, of the scores (runs, n, k) of some nodes."""
         each = (calibrated(scores[i].double(), run) for i, run in enumerate(self.runs))
-        return np.stack([self.result.target.probabilities(one) for one in each])
+        return np.stack([self.result.target.answers(one) for one in each])
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,7 @@ class Fitted(Member, Generic[Fit]):
     def tempered(self, i: int, P: Probabilities, target: Target) -> Probabilities:
         """What run i says, after its own temperature."""
         T = self.runs[i].temperature
-        return P if T is None else target.tempered(P, T)
+        return P if T is None else as_labels(target, "temperatures are").tempered(P, T)
 
     def answer_in_time(self, i: int, asked: Asked) -> Probabilities | None:
         """The same, where nodes that validated are answered by the graph as they found it."""
@@ -296,7 +298,7 @@ class Ensemble(Trained):
         The number of folds that the labels which are not of test nodes were divided into; 0 where
         the validation nodes of each split were given.
     losses : tuple
-        The log loss of each member on the validation nodes, the mean over the blends.
+        The log loss of each member, or 1 - R², on the validation nodes, the mean over the blends.
     left_out : tuple
         A sentence for each member that was not trained: there was no time for it, or it failed.
     departed : tuple
@@ -487,12 +489,12 @@ class Ensemble(Trained):
         """Those that the runs of a blend were trained on."""
         return [divided.splits[self.members[0].runs[row].split] for row in blend.rows]
 
-    def _probabilities(
+    def _answers(
         self, graph: Graph, device: str, ensemble: bool
     ) -> tuple[Probabilities, float | None]:
         if not ensemble:
             best = self.members[int(np.argmin(self.losses))].name  # in the blend that predicts
-            return self.member(best)._probabilities(graph, device, ensemble=True)
+            return self.member(best)._answers(graph, device, ensemble=True)
         if len(self.blends) > 1:
             notice(
                 f"the {len(self.blends)} splits have weights of their own and are never mixed; "
@@ -540,7 +542,7 @@ class Ensemble(Trained):
             able = [[choice(split, one) for one in self.members] for choice in may]
             weights = _weights(np.stack(each), y[nodes], self.target, able)
             blends.append(replace(blend, weights=tuple(map(float, weights))))
-            losses += [log_loss(self.target, P, y[nodes]) / len(self.blends) for P in each]
+            losses += [badness(self.target, P, y[nodes]) / len(self.blends) for P in each]
         return replace(self, blends=tuple(blends), losses=tuple(map(float, losses)), kept=None)
 
     def measured_on(self, graph: Graph, val: Bools | None = None) -> Ensemble:
@@ -555,23 +557,17 @@ class Ensemble(Trained):
         return replace(same, runs=runs, trained_on=graph)
 
     def _graded(self, i: int, graph: Graph, val: Bools | None) -> Run:
-        """The run of blend i, calibrated and measured."""
+        """The run of blend i, of labels calibrated, and measured."""
         assert self.kept is not None
-        rows, P, target = self.blends[i].rows, self.kept.each[i], self.target
+        rows, P = self.blends[i].rows, self.kept.each[i]
         mates, splits = (
             [self.members[0].runs[row] for row in rows],
             self.splits(self.blends[i], graph),
         )
         chosen = held_out(splits) if val is None else val
-        y, T = graph.labels, None
-        if target.exclusive and chosen.sum() >= LEAST:
-            logs = np.log(np.maximum(P[chosen], np.finfo(np.float64).tiny))
-            T = target.best_temperature(logs, y[chosen])
-            P = target.tempered(P, T)
-        threshold, recipe = None, self.recipe
-        if not target.exclusive or recipe.has_threshold:
-            by = self.positive, recipe.price
-            threshold = target.best_threshold(P[chosen], y[chosen], *by)
+        y, T, threshold = graph.labels, None, None
+        if isinstance(self.target, LabelTarget):
+            P, T, threshold = self._tempered(self.target, P, y, chosen)
         weights = mean_weights([one.runs[row] for one in self.members for row in rows])
         run = Run(
             seed=mates[0].seed,
@@ -583,9 +579,24 @@ class Ensemble(Trained):
             stopped=True,
         )
         alone = replace(self, blends=(self.blends[i],), runs=(run,))
-        loss, guess = log_loss(target, P[chosen], y[chosen]), alone.decide(P)
+        loss = badness(self.target, P[chosen], y[chosen])
+        guess = alone.decide(P) if isinstance(self.target, LabelTarget) else P
         val_score, test = (alone._score(P, guess, graph, one) for one in (chosen, splits[0].test))
         return replace(run, val=val_score, test=test, val_loss=loss)
+
+    def _tempered(
+        self, target: LabelTarget, P: Probabilities, y: NDArray[np.int64], chosen: Bools
+    ) -> tuple[Probabilities, float | None, float | None]:
+        """Probabilities, their temperature and threshold, as suits the labels of these nodes."""
+        T = threshold = None
+        if target.exclusive and chosen.sum() >= LEAST:
+            logs = np.log(np.maximum(P[chosen], np.finfo(np.float64).tiny))
+            T = target.best_temperature(logs, y[chosen])
+            P = target.tempered(P, T)
+        if not target.exclusive or self.recipe.has_threshold:
+            by = self.positive, self.recipe.price
+            threshold = target.best_threshold(P[chosen], y[chosen], *by)
+        return P, T, threshold
 
     @property
     def device_word(self) -> str:
@@ -689,7 +700,7 @@ def _weights(
     for able in np.array(choices or [[True] * len(P)]):
         weights = np.zeros(len(P))
         weights[able] = greedy(P[able], y, target)
-        found.append((log_loss(target, np.tensordot(weights, P, 1), y), weights))
+        found.append((badness(target, np.tensordot(weights, P, 1), y), weights))
     return min(found, key=lambda one: one[0])[1]
 
 
@@ -710,9 +721,9 @@ def about_member(member: Member, weight: float, loss: float) -> Document:
     }
 
 
-def log_loss(target: Target, P: Probabilities, y: NDArray[np.int64]) -> float:
-    """The mean over nodes."""
-    return float(target.log_losses(np.clip(P, TINY, 1 - TINY), y).mean())
+def badness(target: Target, answers: Answered, y: Labels) -> float:
+    """The mean over nodes: the log loss of probabilities, 1 - R² of values."""
+    return float(target.badness(answers, y).mean())
 
 
 def held_out(splits: Iterable[Split]) -> Bools:
@@ -746,40 +757,59 @@ def extends(graph: Graph, known: Graph) -> bool:
     )
 
 
-def greedy(
-    P: Probabilities, y: NDArray[np.int64], target: Target, *, bags: int = BAGS, seed: int = 0
-) -> Probabilities:
+def greedy(P: Answered, y: Labels, target: Target, *, bags: int = BAGS, seed: int = 0) -> Floats:
     """(m,) weights, summing to 1, of members with calibrated probabilities P (m, nodes, k).
 
+    Or with values.
+
     Greedy forward selection with replacement (Caruana, 2004): members are added one at a time, each
-    time the one with which the log loss of the weighted mean is lowest on validation nodes, and a
-    member's weight is how often it was added.  Few nodes would be overfitted: so the selection is
-    repeated on random halves of the nodes, and the weights are the mean of all (bagging).
+    time the one with which the log loss, or the squared error, of the weighted mean is lowest on
+    validation nodes, and a member's weight is how often it was added.  Few nodes would be
+    overfitted: so the selection is repeated on random halves of the nodes, and the weights are the
+    mean of all (bagging).
 
     y     the labels of these nodes, all known
     bags  halves of the nodes on which members are selected
     seed  of the halves
     """
-    q, nodes = likelihoods(P, y, target), len(y)
+    labels = isinstance(target, LabelTarget)
+    q = likelihoods(P, y, target) if isinstance(target, LabelTarget) else residuals(P, y)
+    worth, nodes = (likelihood if labels else closeness), len(y)
     random, counts = np.random.default_rng(seed), np.zeros(len(P))
     for _ in range(bags):
         half = random.choice(nodes, (nodes + 1) // 2, replace=False)
-        counts += selected(q[:, half].reshape(len(P), -1))
+        counts += selected(q[:, half].reshape(len(P), -1), worth)
     return np.asarray(counts / counts.sum())
 
 
-def likelihoods(P: Probabilities, y: NDArray[np.int64], target: Target) -> Probabilities:
+def residuals(values: Answered, y: NDArray[np.float64]) -> Floats:
+    """(m, nodes, q) by how many deviations of y each member is off."""
+    deviation = y.std(0)
+    return np.asarray((values - y) / np.where(deviation > 0, deviation, 1.0))
+
+
+def closeness(sums: Floats) -> Floats:
+    """(m,) of sums of residuals: the mean of members is off by them."""
+    return np.asarray(-np.square(sums).sum(1))
+
+
+def likelihood(sums: Floats) -> Floats:
+    """(m,) of sums of likelihoods, which the mean of members gives to what is true."""
+    return np.asarray(np.log(sums).sum(1))
+
+
+def likelihoods(P: Probabilities, y: NDArray[np.int64], target: LabelTarget) -> Probabilities:
     """(m, nodes, 1 or k) what each member gives to what is true, of each class or each label."""
     true = target.indicators(y)
     given = (P * true).sum(2, keepdims=True) if target.exclusive else np.where(true, P, 1 - P)
     return np.asarray(np.maximum(given, TINY))
 
 
-def selected(q: Probabilities) -> Probabilities:
-    """(m,) how often each member is added, each time the one that lowers -Σ_i log Σ_j w_j q_ji."""
+def selected(q: Floats, worth: Callable[[Floats], Floats] = likelihood) -> Probabilities:
+    """(m,) how often each member is added, each time the one with which the sum is worth most."""
     counts, total = np.zeros(len(q)), np.zeros(q.shape[1])
     for _ in range(STEPS):
-        best = int(np.log(total + q).sum(1).argmax())
+        best = int(worth(total + q).argmax())
         counts[best] += 1
         total += q[best]
     return counts

@@ -24,12 +24,14 @@ from torch.func import functional_call, vmap
 from gcnii.errors import GraphError, InputError, notice, visible
 from gcnii.files import Document, json_value, user_path
 from gcnii.graph import Features, Graph, Piece, Split
+from gcnii.graph.arrays import Labels
 from gcnii.graph.columns import Columns
 from gcnii.graph.past import Past, past
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import adjacency
-from gcnii.targets import Target, target_of
-from gcnii.targets.scores import Answers, mean_and_spread
+from gcnii.targets import LabelTarget, Numbers, Target, as_labels, target_of
+from gcnii.targets.numbers import in_units
+from gcnii.targets.scores import Answers, Score, mean_and_spread
 from gcnii.targets.target import HALF, LEAST, Sets
 from gcnii.train.adam import Stack
 from gcnii.train.features import Scaling
@@ -48,9 +50,10 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Probabilities: TypeAlias = NDArray[np.float64]
+Answered: TypeAlias = NDArray[np.float64]  # probabilities, or values in units
 Bools: TypeAlias = NDArray[np.bool_]
-Labels: TypeAlias = NDArray[np.str_] | NDArray[np.int64]
-NAMES = ("classes", "features")
+Said: TypeAlias = NDArray[np.str_] | NDArray[np.int64] | NDArray[np.float64]
+NAMES = ("classes", "features", "targets")
 REFITTED = "measured before it was trained on every label"
 
 
@@ -71,6 +74,7 @@ class Origin:
     features: tuple[str, ...] | None = None
     columns: Columns | None = None
     weighted: bool = False
+    targets: tuple[str, ...] = ()
     loaded_with: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
@@ -81,11 +85,14 @@ class Origin:
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
         options = {name: _storable(one) for name, one in self.loaded_with.items()}
         columns = self.columns and self.columns.document()
+        if not self.targets:
+            del plain["targets"]
         return plain | {"columns": columns, "loaded_with": options}
 
     @classmethod
     def of_document(cls, document: Document) -> Origin:
         named = {name: document.get(name) and tuple(document[name]) for name in NAMES}
+        named["targets"] = named["targets"] or ()
         columns = document.get("columns")
         made = {"columns": columns and Columns.of_document(columns)}
         options = document.get("loaded_with", {})
@@ -164,7 +171,7 @@ class Trained(ABC):
     def predict_proba(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
     ) -> Probabilities:
-        """Predict the probability of every class, for every node.
+        """Predict the probability of every class, for every node; of numbers, there are none.
 
         The scores of each run are divided by its temperature first, if it has one, and what its
         loss weighed the classes by is undone.  A mean of several runs has a temperature of its own.
@@ -186,24 +193,27 @@ class Trained(ABC):
         -------
         (n, k) array
         """
+        as_labels(self.target, "probabilities are")
+        return self.answers(graph, device, ensemble=ensemble)
+
+    def answers(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Answered:
+        """(n, k) probabilities of all nodes, or values in the units of the numbers."""
         if not isinstance(graph, Graph):
             raise InputError(
                 f"predict takes a gcnii.Graph, got {type(graph).__name__}; new nodes and their "
                 "edges, as two tables, are for predict_new(nodes, edges)"
             )
-        P, T = self._probabilities(graph, device, ensemble)
+        P, T = self._answers(graph, device, ensemble)
         if wrong := int((~np.isfinite(P).all(1)).sum()):
             nodes = "1 node" if wrong == 1 else f"{wrong} nodes"
             raise GraphError(
                 f"the scores of {nodes} of {graph.name} are not finite; its features may be far "
                 "larger than those of the training"
             )
-        return P if T is None else self.target.tempered(P, T)
+        return P if T is None else self.label_target.tempered(P, T)
 
     @abstractmethod
-    def _probabilities(
-        self, graph: Graph, device: str, ensemble: bool
-    ) -> tuple[Probabilities, float | None]:
+    def _answers(self, graph: Graph, device: str, ensemble: bool) -> tuple[Answered, float | None]:
         """(n, k) the mean of the runs that predict, and the temperature that it still needs."""
 
     def decide(self, P: Probabilities, *, ensemble: bool = True) -> NDArray[np.int64]:
@@ -215,15 +225,16 @@ class Trained(ABC):
         """
         runs = [self.runs[i] for i in self.predicting(ensemble)]
         threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
-        chosen = self.target.exclusive and self.recipe.has_threshold
+        target = self.label_target
+        chosen = target.exclusive and self.recipe.has_threshold
         if (weights := mean_weights(runs)) is not None and not chosen:
-            P = self.target.weighed(P, weights)
-        return self.target.decided(P, threshold)
+            P = target.weighed(P, weights)
+        return target.decided(P, threshold)
 
     def _score(
         self,
-        P: Probabilities,
-        guess: NDArray[np.int64],
+        P: Answered,
+        guess: Labels,
         graph: Graph,
         mask: Bools,
     ) -> float:
@@ -231,9 +242,8 @@ class Trained(ABC):
         if not mask.any():
             return nan
         part = None if graph.part is None else graph.part[mask]
-        y, metric = graph.labels[mask], self.target.score(self.recipe.scored_by)
-        said = Answers(self.target, P[mask], guess[mask], y, part, self.positive)
-        return float(said.scored(metric.key)(np.ones((said.m, 1)))[0])
+        said = Answers(self.target, P[mask], guess[mask], graph.labels[mask], part, self.positive)
+        return float(said.scored(self.score.key)(np.ones((said.m, 1)))[0])
 
     @abstractmethod
     def recalibrated(self, val: Bools) -> Self:
@@ -325,8 +335,13 @@ class Trained(ABC):
         """What is predicted."""
         return target_of(self.origin)
 
-    def predict(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Labels:
-        """Predict the label of every node.
+    @property
+    def label_target(self) -> LabelTarget:
+        """The same, if it is of classes; else InputError."""
+        return as_labels(self.target, "this is")
+
+    def predict(self, graph: Graph, device: str = "auto", *, ensemble: bool = True) -> Said:
+        """Predict the label of every node, or its numbers.
 
         Parameters
         ----------
@@ -342,10 +357,14 @@ class Trained(ABC):
         -------
         (n,) array
             Class names, or class ids if the classes have no names.  If a node can have several
-            labels: (n, k) zeros and ones, one column per label.
+            labels: (n, k) zeros and ones, one column per label.  Numbers in their units, of several
+            (n, q).
         """
+        if isinstance(self.target, Numbers):
+            values = self.answers(graph, device, ensemble=ensemble)
+            return values[:, 0] if self.target.k == 1 else values
         ids = self.predict_ids(graph, device, ensemble=ensemble)
-        return self.target.named(ids)
+        return self.label_target.named(ids)
 
     def predict_ids(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True
@@ -356,12 +375,12 @@ class Trained(ABC):
 
     @property
     def test(self) -> Probabilities:
-        """(runs,) test scores in [0, 1]."""
+        """(runs,) test scores: in [0, 1], but for those of numbers."""
         return np.array([run.test for run in self.runs])
 
     @property
     def val(self) -> Probabilities:
-        """(runs,) validation scores in [0, 1]."""
+        """(runs,) validation scores."""
         return np.array([run.val for run in self.runs])
 
     @property
@@ -445,13 +464,18 @@ class Trained(ABC):
     @property
     def metric(self) -> str:
         """The name of the metric of the test scores, such as accuracy."""
-        return self.target.score(self.recipe.scored_by).name
+        return self.score.name
+
+    @property
+    def score(self) -> Score:
+        """What the scores are of."""
+        return self.target.score(self.recipe.scored_by)
 
     @property
     def measured(self) -> str:
         """The metric, and the class that it is of: `average precision of class fraud`."""
         name = self.positive_name
-        if name is None or not self.target.score(self.recipe.scored_by).ranks:
+        if name is None or not self.score.ranks:
             return self.metric
         return f"{self.metric} of {self.target.words[0]} {visible(name)}"
 
@@ -607,7 +631,7 @@ class Trained(ABC):
 
     def __repr__(self) -> str:
         """One line: what was trained, on what, how well."""
-        test = mean_and_spread(self.test)
+        test = mean_and_spread(self.test, self.score)
         before = f", {REFITTED}" if self.refitted else ""
         return f"{self.title}, on {self.origin.name}: test {self.measured} {test}{before}"
 
@@ -857,12 +881,17 @@ class Result(Trained):
         )
 
     def tuned(self, *, thresholds: bool, temperatures: bool) -> Result:
-        """The same with these; a threshold of two classes is one of calibrated probabilities."""
+        """The same with these; a threshold of two classes is one of calibrated probabilities.
+
+        Numbers have neither.
+        """
+        if not isinstance(self.target, LabelTarget):
+            return self
         if thresholds and not self.target.exclusive:
             self = self.with_thresholds()
         if temperatures:
             self = self.with_temperatures()
-        return self.with_thresholds() if thresholds and self.target.exclusive else self
+        return self.with_thresholds() if thresholds and self.label_target.exclusive else self
 
     def with_thresholds(self) -> Result:
         """The same, with the threshold of each run that suits its validation nodes best.
@@ -877,12 +906,12 @@ class Result(Trained):
         if isnan(run.val):  # it diverged, beside other settings that did not
             return run
         P, split, recipe = self._mean([i]), graph.splits[run.split], self.recipe
-        by = self.positive, recipe.price
-        threshold = self.target.best_threshold(P[split.val], graph.labels[split.val], *by)
+        target, by = self.label_target, (self.positive, recipe.price)
+        threshold = target.best_threshold(P[split.val], graph.labels[split.val], *by)
         run = replace(run, threshold=threshold)
-        if self.target.score(self.recipe.scored_by).ranks:
+        if self.score.ranks:
             return run
-        return self._measured(run, P, self.target.decided(P, threshold))
+        return self._measured(run, P, target.decided(P, threshold))
 
     def _measured(self, run: Run, P: Probabilities, guess: NDArray[np.int64]) -> Run:
         """The run with the scores of what it says of its validation and test nodes."""
@@ -915,7 +944,7 @@ class Result(Trained):
         return replace(super().uncalibrated(), together=None)
 
     def _calibrated(self, i: int) -> Run:
-        run, graph = self.runs[i], self._graded
+        run, graph, target = self.runs[i], self._graded, self.label_target
         val, logs = graph.splits[run.split].val, self._log_weights(run, graph)
         if isnan(run.val):  # it diverged
             return run
@@ -923,13 +952,13 @@ class Result(Trained):
             return run if logs is None else replace(run, weights=np.exp(logs).tolist())
         scores, y = self._scores(i).double().numpy()[val], graph.labels[val]
         if logs is None:
-            T, weights = self.target.best_temperature(scores, y), None
+            T, weights = target.best_temperature(scores, y), None
         else:
-            T, power = self.target.fitted(scores, y, logs)
+            T, power = target.fitted(scores, y, logs)
             weights = np.exp(power * logs).tolist()
         threshold = run.threshold
-        if threshold is not None and not self.target.exclusive:
-            threshold = float(self.target.tempered(np.array(threshold), T))
+        if threshold is not None and not target.exclusive:
+            threshold = float(target.tempered(np.array(threshold), T))
         return replace(run, temperature=T, threshold=threshold, weights=weights)
 
     def _log_weights(self, run: Run, graph: Graph) -> Probabilities | None:
@@ -937,26 +966,27 @@ class Result(Trained):
         if self.plans[run.setting].recipe.class_weight == "none":
             return None
         y = graph.labels[graph.splits[run.split].train]
-        return self.target.log_odds(self.target.balanced_weights(y))
+        return self.label_target.log_odds(self.label_target.balanced_weights(y))
 
     def _ranked(self, i: int) -> Run:
         """The run with scores of an order of its probabilities, if those are its scores."""
         run = self.runs[i]
-        if isnan(run.val) or not self.target.score(self.recipe.scored_by).ranks:
+        if isnan(run.val) or not self.score.ranks:
             return run
         P = self._mean([i])
-        return self._measured(run, P, self.target.decided(P))
+        return self._measured(run, P, self.label_target.decided(P))
 
     def _calibrated_together(self) -> Result:
         runs, graph = self.predicting(), self._graded
         val = graph.splits[self.runs[runs[0]].split].val
         # Of weighed classes the mean stays: a temperature would move the shares of rare ones.
         known = all(self.runs[i].temperature and not self.runs[i].weights for i in runs)
-        if len(runs) < 2 or not self.target.exclusive or not known:
+        if len(runs) < 2 or not self.label_target.exclusive or not known:
             return self
         P = self._mean(runs)[val]
         scores = np.log(np.maximum(P, np.finfo(P.dtype).tiny))  # a sure network's may be 0
-        return replace(self, together=self.target.best_temperature(scores, graph.labels[val]))
+        together = self.label_target.best_temperature(scores, graph.labels[val])
+        return replace(self, together=together)
 
     @property
     def _graded(self) -> Graph:
@@ -969,10 +999,10 @@ class Result(Trained):
         assert self.outputs is not None
         return self.outputs.scores[i]
 
-    def _mean(self, runs: Sequence[int]) -> Probabilities:
-        """(n, k) the mean of the runs' probabilities there, each after its own temperature."""
+    def _mean(self, runs: Sequence[int]) -> Answered:
+        """(n, k) the mean of the runs' answers there, each after its own temperature."""
         scores = (calibrated(self._scores(i).double(), self.runs[i]) for i in runs)
-        return self.target.mean_probabilities(scores)
+        return self.target.mean_answers(scores)
 
     def scores(self, graph: Graph, device: str = "auto") -> Probabilities:
         """The raw scores of the best run, before any temperature.
@@ -991,9 +1021,7 @@ class Result(Trained):
         best = self if self._at_hand(graph) else self.alone(self.best).scored(graph, device)
         return best._scores(best.best).double().numpy()
 
-    def _probabilities(
-        self, graph: Graph, device: str, ensemble: bool
-    ) -> tuple[Probabilities, float | None]:
+    def _answers(self, graph: Graph, device: str, ensemble: bool) -> tuple[Answered, float | None]:
         runs, splits = self.predicting(ensemble), {run.split for run in self.runs}
         if ensemble and len(splits) > 1:
             notice(self._who_predicts(runs))
@@ -1094,7 +1122,12 @@ class Result(Trained):
         interrupted: bool,
         scaling: Scaling | None = None,
     ) -> Result:
-        """Keep of the graph what a bundle needs."""
+        """Keep of the graph what a bundle needs, and in runs the units of what they predict."""
+        target = target_of(graph)
+        if isinstance(target, Numbers):
+            trained = (graph.labels[graph.splits[run.split].train] for run in runs)
+            units = (target.learnt(y).tolist() for y in trained)
+            runs = [replace(run, units=own) for run, own in zip(runs, units, strict=True)]
         return cls(
             origin=Origin.of(graph),
             plan=plans[0],
@@ -1154,7 +1187,7 @@ class Result(Trained):
 
     def _best_of_several(self) -> str:
         setting = self.runs[self.best].setting
-        val = mean_and_spread(self.at(setting).val)
+        val = mean_and_spread(self.at(setting).val, self.score)
         count = len(self.plans)
         return f"{count} settings, the best run of setting {setting}, val {self.measured} {val}"
 
@@ -1175,7 +1208,9 @@ def mean_weights(runs: Sequence[Run]) -> Probabilities | None:
 
 
 def calibrated(scores: torch.Tensor, run: Run) -> torch.Tensor:
-    """Scores (…, k) of a run, as its probabilities are made of them."""
+    """Scores (…, k) of a run, as its probabilities are made of them; or values in units."""
+    if run.units is not None:
+        return in_units(scores, np.array(run.units))
     scores = scores / (run.temperature or 1.0)
     if run.weights is None:
         return scores

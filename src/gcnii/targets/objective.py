@@ -14,9 +14,10 @@ from torch import Tensor
 from gcnii.data.catalog import CATALOG
 from gcnii.errors import GraphError, InputError, did_you_mean, some_of
 from gcnii.graph import Graph, Piece, Role
-from gcnii.targets import target_of
+from gcnii.targets import Target, label_target_of, target_of
+from gcnii.targets.numbers import Loss, standardised
 from gcnii.targets.scores import Metric, Ranking
-from gcnii.targets.target import Target, Total, alone
+from gcnii.targets.target import Total, alone, as_labels
 
 ClassWeight = Literal["none", "balanced"]
 RARE_SHARE = 0.2  # of the labels, below which one of two classes is rare
@@ -47,8 +48,8 @@ class Objective:
     parts    the number of graphs
     metric   what the score is; auto: the first of the target's scores
     positive the class that an order of the nodes is of; None: the mean over the classes
-    weights  (r, …) in the loss, as `balanced_weights` of the target has them; None: all weigh the
-             same
+    learnt   (r, …) what the loss knows of each replica's training nodes, as the target's `learnt`
+             has it: weights of classes, or means and deviations of numbers; None: nothing
     share    where several processes have some of the nodes each: how they add up; None: all are
              here
     focal    γ of the focal loss
@@ -60,7 +61,7 @@ class Objective:
     part: Tensor
     parts: int
     metric: Metric = "auto"
-    weights: Tensor | None = None
+    learnt: Tensor | None = None
     share: Share | None = None
     positive: int | None = None
     focal: float = 0.0
@@ -76,6 +77,7 @@ class Objective:
         share: Share | None = None,
         positive: str = "",
         focal: float = 0.0,
+        loss: Loss = "squared",
     ) -> Objective:
         """Replica r is trained on graph.splits[splits[r]]."""
         total, tensor = share.total if share else alone, partial(torch.tensor, device=device)
@@ -86,12 +88,13 @@ class Objective:
             role: tensor(np.stack([getattr(graph.splits[i], role) for i in splits]))
             for role in get_args(Role)
         }
-        target, y, weights = target_of(graph), graph.labels, None
-        if class_weight == "balanced":
-            own = [target.balanced_weights(y[graph.splits[i].train], total) for i in splits]
-            weights = tensor(np.stack(own))
+        target, y = target_of(graph, loss), graph.labels
+        own = [target.learnt(y[graph.splits[i].train], class_weight, total) for i in splits]
+        learnt = (
+            None if own[0] is None else tensor(np.stack([one for one in own if one is not None]))
+        )
         j = positive_class(graph, positive, total) if target.score(metric).ranks else None
-        about = (metric, weights, share, j, focal)
+        about = (metric, learnt, share, j, focal)
         return cls(target, tensor(y), masks, tensor(part), parts, *about)
 
     def at(self, nodes: Tensor | None) -> Objective:
@@ -107,8 +110,8 @@ class Objective:
     def narrow(self, rows: Tensor) -> Objective:
         """The objective of these replicas."""
         masks = {role: mask[rows] for role, mask in self.masks.items()}
-        weights = None if self.weights is None else self.weights[rows]
-        return replace(self, masks=masks, weights=weights)
+        learnt = None if self.learnt is None else self.learnt[rows]
+        return replace(self, masks=masks, learnt=learnt)
 
     def total(self, sums: Tensor) -> Tensor:
         """Sums over the nodes of all processes, from those over the nodes at hand."""
@@ -134,7 +137,7 @@ class Objective:
 
     def loss(self, scores: Tensor, role: Role) -> Tensor:
         """The mean loss over the role's nodes, (r,); with weights, those of the training nodes."""
-        each = self.target.losses(scores, self.y, self.weights, self.focal)
+        each = self.target.losses(scores, self.y, self.learnt, self.focal)
         # `where`, not a product: a node outside the mask must not turn the sum into NaN.
         sums = torch.where(self.masks[role], each, 0).sum(-1)
         return self.total(sums) / self.count(role)
@@ -145,6 +148,17 @@ class Objective:
         assert measured is not None
         return measured(self, scores, role)
 
+    @cached_property
+    def standardised(self) -> Tensor:
+        """(r, n, q) the numbers that each replica is to predict, as its scores have them."""
+        return standardised(self.y, self.learnt)
+
+    @property
+    def deviations(self) -> Tensor:
+        """(r, q) in units, of each replica's training nodes."""
+        assert self.learnt is not None
+        return self.learnt[:, 1]
+
     def ranked(self, metric: Ranking, scores: Tensor, role: Role) -> Tensor:
         """Of the positive class against the rest, or the mean of that over all classes."""
         if self.share:
@@ -153,7 +167,7 @@ class Objective:
         nodes, there = self._places[role]
         k, j = scores.shape[-1], self.positive
         own = scores.gather(1, nodes[..., None].expand(-1, -1, k)).double()
-        margins, truth = self.target.ordered(own, self.y[nodes])
+        margins, truth = as_labels(self.target, "rankings are").ordered(own, self.y[nodes])
         if j is not None:
             margins, truth = margins[..., j : j + 1], truth[..., j : j + 1]
         return metric(margins, truth, there)
@@ -235,7 +249,7 @@ def refuse_unranked(
     graph: Graph, metric: Metric, splits: Iterable[int], positive: str = ""
 ) -> None:
     """Raise GraphError if validation nodes of one of these splits cannot be ranked."""
-    target, j = target_of(graph), positive_class(graph, positive) if positive else None
+    target, j = label_target_of(graph), positive_class(graph, positive) if positive else None
     for split in sorted(set(splits)):
         alike, what = graph.val_is_alike(split), "a label"
         if j is not None and not isinstance(graph, Piece):  # which has some of the nodes only

@@ -5,8 +5,8 @@ replica: tensors alone, and no host synchronisation, so that a captured epoch ca
 evaluation it takes Answers and many weightings of their nodes at once, and gives a number for each,
 so that an interval takes a thousand draws as a few matrix products.
 
-To add a metric, write both and add a Score to CLASS_SCORES or LABEL_SCORES: settings, monitors,
-commands, evaluation, tables and the page then know it.
+To add a metric, write both and add a Score to CLASS_SCORES, LABEL_SCORES or NUMBER_SCORES:
+settings, monitors, commands, evaluation, tables and the page then know it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
+from math import inf, nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -27,12 +27,15 @@ from gcnii.graph import Role
 from gcnii.targets.interval import DRAWS, Estimate, bootstrap_weights, percentiles, share_of
 
 if TYPE_CHECKING:
+    from gcnii.graph.arrays import Labels
     from gcnii.targets.objective import Objective
-    from gcnii.targets.target import Bools, Floats, Ints, Target
+    from gcnii.targets.target import Bools, Floats, Ints, LabelTarget, Target
 
 RANKED = 100_000_000  # entries of draws × nodes × classes that are ranked, more or less
 FEWEST = 100  # draws of a ranking
 BINS = 15  # of confidence
+ROUNDING = 1e-12  # of a spread of equal numbers
+MANY = 10_000  # from which a number is shown without a fraction
 Scores: TypeAlias = "dict[str, Floats]"
 Ranking = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -47,6 +50,7 @@ class Score:
     setting   what `metric` calls it
     over      what it is the mean over: nodes that are right or wrong, classes, the order of the
               nodes by the score of a class, or losses; else empty
+    plain     whether it is shown as it is, and not in percent
     """
 
     name: str
@@ -55,11 +59,21 @@ class Score:
     setting: str = ""
     over: Literal["nodes", "classes", "order", "losses", ""] = ""
     lower_is_better: bool = False
+    plain: bool = False
 
     @property
     def key(self) -> str:
         """Its name in JSON, such as macro_f1."""
-        return self.name.lower().replace("-", "_").replace(" ", "_")
+        return self.name.lower().replace("-", "_").replace(" ", "_").replace("²", "2")
+
+    def shown(self, value: float) -> str:
+        """0.8534 → 85.3, or as it is; a dash where there is nothing to grade."""
+        return number_shown(value) if self.plain else percent(value)
+
+    @property
+    def in_percent(self) -> str:
+        """What a heading says after its name."""
+        return "" if self.plain else " in %"
 
     @property
     def ranks(self) -> bool:
@@ -75,7 +89,7 @@ class Score:
 class Answers:
     """What a model says of m nodes whose labels are known.
 
-    P      (m, k) probabilities
+    P      (m, k) probabilities, or values
     guess  what is predicted, in the form of the labels y
     part   (m,) the graph of each node, where there are several: micro-F1 is the graphs' mean
     positive   the class that ROC AUC and average precision are of; None: of two the second, else
@@ -85,11 +99,18 @@ class Answers:
 
     target: Target
     P: Floats
-    guess: Ints
-    y: Ints
+    guess: Labels
+    y: Labels
     part: Ints | None = None
     positive: int | None = None
     weights: Floats | None = None
+
+    @property
+    def labels(self) -> LabelTarget:
+        """The target, of what is measured of labels alone."""
+        from gcnii.targets.target import as_labels
+
+        return as_labels(self.target, "this score is")
 
     @property
     def m(self) -> int:
@@ -111,7 +132,7 @@ class Answers:
 
     @cached_property
     def counts(self) -> ClassCounts:
-        return self.target.counts(self.y, self.guess, self.weights)
+        return self.labels.counts(self.y, self.guess, self.weights)
 
     def mean(self, values: Floats | Bools) -> Floats:
         """(b,) over the nodes, of values (m, …)."""
@@ -167,7 +188,7 @@ class Answers:
     @property
     def _ranked(self) -> int | None:
         """The class whose order is graded; None: all."""
-        return 1 if self.positive is None and self.target.binary else self.positive
+        return 1 if self.positive is None and self.labels.binary else self.positive
 
     @property
     def micro_f1(self) -> Floats:
@@ -186,12 +207,12 @@ class Answers:
     def log_loss(self) -> Floats:
         """(b,) the mean over the nodes."""
         tiny = np.finfo(np.float64).eps
-        return self.mean(self.target.log_losses(self.P.clip(tiny, 1 - tiny), self.y))
+        return self.mean(self.labels.log_losses(self.P.clip(tiny, 1 - tiny), self.y))
 
     @property
     def calibration_error(self) -> Floats:
         """(b,) by which nodes are more often right than their confidence says, or less."""
-        sure, hit = self.target.forecasts(self.P, self.y)
+        sure, hit = self.labels.forecasts(self.P, self.y)
         times = len(sure) // max(self.m, 1)
         nodes = np.repeat(np.arange(self.m), times)
         bins = np.clip(np.ceil(sure * BINS).astype(np.int64) - 1, 0, BINS - 1)
@@ -232,7 +253,7 @@ class Answers:
 
     @cached_property
     def _truth(self) -> Floats:
-        return self.target.indicators(self.y)
+        return self.labels.indicators(self.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,6 +432,36 @@ def _mean_over_classes(values: Tensor, positives: Tensor, negatives: Tensor) -> 
     return torch.where(graded, values, 0).sum(-1) / graded.sum(-1)
 
 
+# Metrics of numbers: the mean over their columns, each in its units.
+
+
+def _errors(objective: Objective, scores: Tensor, role: Role) -> Tensor:
+    """(r, n, q) what is too much in standardised scores, float64; 0 outside the role."""
+    gap = scores.double() - objective.standardised
+    return torch.where(objective.masks[role][..., None], gap, 0)
+
+
+def r_squared(objective: Objective, scores: Tensor, role: Role) -> Tensor:
+    """1 - the squared errors, of those of the mean of these nodes; NaN where all are equal."""
+    own = torch.where(objective.masks[role][..., None], objective.standardised, 0)
+    each = torch.stack([_errors(objective, scores, role).square(), own, own.square()])
+    errors, total, square = objective.total(each.sum(2)).unbind()
+    spread = square - total.square() / objective.count(role)[:, None]
+    return torch.where(spread > ROUNDING, 1 - errors / spread, nan).mean(-1)
+
+
+def absolute_error(objective: Objective, scores: Tensor, role: Role) -> Tensor:
+    """The mean absolute error."""
+    errors = objective.total(_errors(objective, scores, role).abs().sum(1))
+    return (objective.deviations * errors / objective.count(role)[:, None]).mean(-1)
+
+
+def root_square_error(objective: Objective, scores: Tensor, role: Role) -> Tensor:
+    """The root of the mean squared error."""
+    errors = objective.total(_errors(objective, scores, role).square().sum(1))
+    return (objective.deviations * (errors / objective.count(role)[:, None]).sqrt()).mean(-1)
+
+
 def _in_order(metric: Ranking) -> Callable[[Objective, Tensor, Role], Tensor]:
     return lambda objective, scores, role: objective.ranked(metric, scores, role)
 
@@ -423,15 +474,37 @@ def _macro_f1(said: Answers) -> Floats:
     return said.counts.macro_f1
 
 
+def _by_column(said: Answers, values: Floats) -> Floats:
+    """(q, b) the means over the nodes of values (m, q)."""
+    return said.mean(values.T)
+
+
+def _r_squared(said: Answers) -> Floats:
+    y = said.y - said.y.mean(0)
+    errors = _by_column(said, (said.P - said.y) ** 2)
+    spread = _by_column(said, y**2) - _by_column(said, y) ** 2
+    known = spread > ROUNDING * np.square(y).mean(0)[:, None]
+    return np.asarray(np.where(known, 1 - share(errors, spread), np.nan).mean(0))
+
+
+def _absolute_error(said: Answers) -> Floats:
+    return np.asarray(_by_column(said, np.abs(said.P - said.y)).mean(0))
+
+
+def _root_square_error(said: Answers) -> Floats:
+    return np.asarray(np.sqrt(_by_column(said, (said.P - said.y) ** 2)).mean(0))
+
+
 LOG_LOSS = Score("log loss", lambda said: said.log_loss, over="losses", lower_is_better=True)
 ECE = Score("calibration error", lambda said: said.calibration_error, lower_is_better=True)
 ROC_AUC = Score("ROC AUC", lambda said: said.ranked[0], _in_order(roc_auc), "auc", "order")
 AVERAGE_PRECISION = Score(
     "average precision", lambda said: said.ranked[1], _in_order(average_precision), "ap", "order"
 )
+ACCURACY = Score("accuracy", _right, accuracy, "accuracy", "nodes")
 # The first is what training goes by if nothing else is asked for.
 CLASS_SCORES = (
-    Score("accuracy", _right, accuracy, "accuracy", "nodes"),
+    ACCURACY,
     Score("balanced accuracy", lambda said: said.counts.balanced_accuracy, over="classes"),
     Score("macro-F1", _macro_f1, macro_f1, "f1", "classes"),
     *(LOG_LOSS, ECE, ROC_AUC, AVERAGE_PRECISION),
@@ -442,9 +515,19 @@ LABEL_SCORES = (
     Score("subset accuracy", _right, subset_accuracy, "accuracy", "nodes"),
     *(LOG_LOSS, ECE, ROC_AUC, AVERAGE_PRECISION),
 )
-SCORES = {score.key: score for score in (*CLASS_SCORES, *LABEL_SCORES)}
+NUMBER_SCORES = (
+    Score("R²", _r_squared, r_squared, "r2", plain=True),
+    Score("MAE", _absolute_error, absolute_error, "mae", "losses", True, True),
+    Score("RMSE", _root_square_error, root_square_error, "rmse", "losses", True, True),
+)
+EVERY = (*CLASS_SCORES, *LABEL_SCORES, *NUMBER_SCORES)
+SCORES = {score.key: score for score in EVERY}
 # What `metric` may be; accuracy gives rare classes little weight, the others enough.
-METRICS = ("auto", *(score.setting for score in CLASS_SCORES if score.setting))
+METRICS = (
+    "auto",
+    *(score.setting for score in (*CLASS_SCORES, *NUMBER_SCORES) if score.setting),
+)
+LOWER = {score.setting for score in EVERY if score.setting and score.lower_is_better}
 RARE = tuple(one.setting for one in CLASS_SCORES if one.setting and one.over != "nodes")
 if TYPE_CHECKING:
     Metric: TypeAlias = str
@@ -457,8 +540,21 @@ def percent(score: float) -> str:
     return "–" if score != score else f"{100 * score:.1f}"
 
 
-def mean_and_spread(scores: NDArray[np.float64]) -> str:
+def number_shown(value: float) -> str:
+    """Four digits, or all before the point; a dash for NaN."""
+    if value != value:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= MANY else f"{value:.4g}"
+
+
+def mean_and_spread(scores: NDArray[np.float64], score: Score = ACCURACY) -> str:
     """`85.3 ± 0.4 (10 runs)`: mean and sample standard deviation (ddof 1) over the runs."""
     if len(scores) == 1:
-        return f"{percent(scores[0])} (1 run)"
-    return f"{percent(scores.mean())} ± {percent(scores.std(ddof=1))} ({len(scores)} runs)"
+        return f"{score.shown(scores[0])} (1 run)"
+    mean, spread = score.shown(scores.mean()), score.shown(scores.std(ddof=1))
+    return f"{mean} ± {spread} ({len(scores)} runs)"
+
+
+def sign_of(metric: str) -> int:
+    """1 if a higher score is better, -1 if a lower one is."""
+    return -1 if metric in LOWER else 1

@@ -1,11 +1,14 @@
 """Target: what is predicted of each node, and everything that depends on it.
 
-Loss, link function, thresholds, calibration, how labels are counted and named.  Other rooms ask the
-Target of a graph (`target_of`) and need not know its kind:
+Other rooms ask the Target of a graph (`target_of`) and need not know its kind where a loss, scores
+and answers are all they want.  A LabelTarget has probabilities, and so thresholds, calibration, and
+labels that are counted and named:
 
 Classes: a node is of one of k.  Cross-entropy, softmax, and sets of classes.
 
 SeveralLabels: a node has any of k labels.  Binary cross-entropy, sigmoid, thresholds.
+
+Numbers, in a file of its own, has values in their units.
 
 What takes tensors runs inside a captured epoch: tensors alone, and no host synchronisation.
 """
@@ -16,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import ceil, inf, log, sqrt
-from typing import ClassVar, Literal, Protocol, TypeAlias, final, get_args
+from typing import ClassVar, Literal, TypeAlias, final, get_args
 
 import numpy as np
 import torch
@@ -26,6 +29,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid, nll_loss
 
 from gcnii.errors import InputError
+from gcnii.graph.arrays import Labels
 from gcnii.targets.scores import (
     BINS,
     CLASS_SCORES,
@@ -45,7 +49,7 @@ COLDEST, WARMEST = 1e-2, 1e2  # between which a temperature is looked for
 HALVINGS = 60  # of that interval, on a logarithmic scale
 MOST_WEIGHT = 100  # of a rare label's positives beside its negatives
 BELOW_ONE = float(np.nextafter(1.0, 0.0))  # above which no probability needs to be
-TINY = 1e-300  # 0 has no logarithm
+TINY, LEAST_P = 1e-300, 1e-12  # 0 has no logarithm
 LEAST = 10  # validation nodes, below which no temperature is looked for
 FEW = 100  # validation nodes, below which the remaining error is reported
 Sets: TypeAlias = Literal["lac", "aps"]
@@ -69,51 +73,111 @@ class Bin:
 
 @dataclass(frozen=True)
 class Target(ABC):
-    """What is predicted of each node: one of k classes, or any of k labels.
-
-    k        columns of scores and of probabilities
-    classes  their names, if they have any
+    """What is predicted of each node: k columns of scores, and of answers made of them.
 
     scores     how predictions are graded; the first is what `metric="auto"` stands for
-    exclusive  whether a node has exactly one of the k, so that it is confused with another
     words      what one of the k is called, and several
     described  what all k are called, where they are listed
     """
 
     k: int
-    classes: tuple[str, ...] | None = None
 
     scores: ClassVar[tuple[Score, ...]]
-    exclusive: ClassVar[bool]
     words: ClassVar[tuple[str, str]]
     described: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """What each of the k is called."""
+
+    @property
+    def binary(self) -> bool:
+        """Whether a node is of one of two classes, so that the score of one says all."""
+        return False
+
+    def score(self, metric: str) -> Score:
+        """What a setting such as "f1" means for this target; InputError if it means nothing."""
+        found = [one for one in self.scores if metric in ("auto", one.setting)]
+        if not found:
+            known = ", ".join(one.setting for one in self.scores if one.setting)
+            raise InputError(f"metric {metric} is not for {self.words[1]}; known: auto, {known}")
+        return found[0]
+
+    @abstractmethod
+    def learnt(self, y: Labels, class_weight: str, total: Total = alone) -> Floats | None:
+        """What the loss must know of the training nodes, whose labels are y; None: nothing.
+
+        total  adds up the sums of several processes
+        """
+
+    @abstractmethod
+    def losses(
+        self, scores: Tensor, y: Tensor, learnt: Tensor | None, focal: float = 0.0
+    ) -> Tensor:
+        """(r, n) the loss of each node, of scores (r, n, k) and what each replica has `learnt`.
+
+        Anything finite where the label is unknown.
+
+        focal  γ of the focal loss, of labels
+        """
+
+    @abstractmethod
+    def answers(self, scores: Tensor) -> Floats:
+        """(n, k) probabilities of scores (n, k), or values."""
+
+    def mean_answers(self, scores: Iterable[Tensor]) -> Floats:
+        """(n, k) the mean over several models, whose scores come one at a time."""
+        each = map(self.answers, scores)
+        mean, count = next(each), 1
+        for one in each:
+            mean += one
+            count += 1
+        mean /= count
+        return mean
+
+    @abstractmethod
+    def badness(self, answers: Floats, y: Labels) -> Floats:
+        """(n,) how wrong answers (n, k) are of each node, whose mean is the lowest for the best.
+
+        The log loss of probabilities; the squared error of values, in variances of y.
+        """
+
+    @abstractmethod
+    def shown(self, ids: Labels | Bools) -> list[str]:
+        """The label of each node as a table has it; anything where it is unknown."""
+
+
+def as_labels(target: Target, what: str) -> LabelTarget:
+    """The target itself, if it is of labels; else InputError, as `what` is for labels alone."""
+    if isinstance(target, LabelTarget):
+        return target
+    names = ", ".join(target.names)
+    raise InputError(f"{what} for classes, but this model predicts numbers ({names})")
+
+
+@dataclass(frozen=True)
+class LabelTarget(Target):
+    """One of k classes, or any of k labels.
+
+    classes    their names, if they have any
+    exclusive  whether a node has exactly one of the k, so that it is confused with another
+    """
+
+    classes: tuple[str, ...] | None = None
+
+    exclusive: ClassVar[bool]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the k, or their numbers."""
         return self.classes or tuple(map(str, range(self.k)))
 
-    @property
-    def binary(self) -> bool:
-        """Whether a node is of one of two classes, so that the score of one says all."""
-        return self.exclusive and self.k == 2
-
-    def score(self, metric: str) -> Score:
-        """What a setting such as "f1" means for this target."""
-        return next(one for one in self.scores if metric in ("auto", one.setting))
-
     # Training: tensors of all replicas.
 
-    @abstractmethod
-    def losses(
-        self, scores: Tensor, y: Tensor, weights: Tensor | None, focal: float = 0.0
-    ) -> Tensor:
-        """(r, n) the loss of each node, of scores (r, n, k) and what `balanced_weights` gives.
-
-        Anything finite where the label is unknown.
-
-        focal  γ of the focal loss
-        """
+    def learnt(self, y: Ints, class_weight: str, total: Total = alone) -> Floats | None:
+        """`balanced_weights`, if classes are weighed."""
+        return self.balanced_weights(y, total) if class_weight == "balanced" else None
 
     @abstractmethod
     def ordered(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -151,25 +215,13 @@ class Target(ABC):
         total  adds up the counts of several processes
         """
 
-    # Probabilities and what they predict.
+    # Probabilities and what they predict.  In float64: float32 would round the probabilities of
+    # close scores to the same number, and the class with the highest score would not be the most
+    # probable one.
 
-    @abstractmethod
-    def probabilities(self, scores: Tensor) -> Floats:
-        """(n, k) of scores (n, k).
-
-        In float64: float32 would round the probabilities of close scores to the same number, and
-        the class with the highest score would not be the most probable one.
-        """
-
-    def mean_probabilities(self, scores: Iterable[Tensor]) -> Floats:
-        """(n, k) the mean over several models, whose scores come one at a time."""
-        each = map(self.probabilities, scores)
-        mean, count = next(each), 1
-        for one in each:
-            mean += one
-            count += 1
-        mean /= count
-        return mean
+    def badness(self, answers: Floats, y: Ints) -> Floats:
+        """The log loss."""
+        return self.log_losses(np.clip(answers, LEAST_P, 1 - LEAST_P), y)
 
     @abstractmethod
     def decided(self, P: Floats, threshold: float = HALF) -> Ints:
@@ -196,10 +248,6 @@ class Target(ABC):
     def named(self, ids: Ints) -> NDArray[np.str_] | Ints:
         """What is predicted, by name where a node has one."""
         return np.array(self.classes)[ids] if self.exclusive and self.classes else ids
-
-    @abstractmethod
-    def shown(self, ids: Ints | Bools) -> list[str]:
-        """The label of each node as a table has it; anything where it is unknown."""
 
     # Calibration: of the nodes that get a label with probability 0.8, are 80 % labelled rightly?
     # Guo et al., On Calibration of Modern Neural Networks (2017): scores / T with one temperature T
@@ -353,7 +401,7 @@ def log_mean(log_p: Tensor) -> Tensor:
 
 @final
 @dataclass(frozen=True)
-class Classes(Target):
+class Classes(LabelTarget):
     """Labels are class ids (n,), predicted by the highest of k scores."""
 
     scores = CLASS_SCORES
@@ -361,8 +409,13 @@ class Classes(Target):
     words = ("class", "classes")
     described = "classes"
 
+    @property
+    def binary(self) -> bool:
+        """Whether there are two."""
+        return self.k == 2
+
     def losses(
-        self, scores: Tensor, y: Tensor, weights: Tensor | None, focal: float = 0.0
+        self, scores: Tensor, y: Tensor, learnt: Tensor | None, focal: float = 0.0
     ) -> Tensor:
         y = y.clamp(min=0)
         each = nll_loss(
@@ -371,7 +424,7 @@ class Classes(Target):
             reduction="none",
         ).view(scores.shape[:2])
         each = focused(each, focal)
-        return each if weights is None else each * weights.to(scores.dtype)[:, y]
+        return each if learnt is None else each * learnt.to(scores.dtype)[:, y]
 
     def ordered(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         k = scores.shape[-1]
@@ -396,7 +449,7 @@ class Classes(Target):
         counts = total(torch.tensor(np.bincount(y, minlength=self.k))).numpy()
         return np.where(counts, n / (np.maximum(counts, 1) * (counts > 0).sum()), 1.0)
 
-    def probabilities(self, scores: Tensor) -> Floats:
+    def answers(self, scores: Tensor) -> Floats:
         return np.asarray(scores.double().softmax(1))
 
     def decided(self, P: Floats, threshold: float = HALF) -> Ints:
@@ -464,7 +517,7 @@ class Classes(Target):
 
 @final
 @dataclass(frozen=True)
-class SeveralLabels(Target):
+class SeveralLabels(LabelTarget):
     """Labels are zeros and ones (n, k), each predicted by a score of its own."""
 
     scores = LABEL_SCORES
@@ -473,14 +526,14 @@ class SeveralLabels(Target):
     described = "labels (a node can have several)"
 
     def losses(
-        self, scores: Tensor, y: Tensor, weights: Tensor | None, focal: float = 0.0
+        self, scores: Tensor, y: Tensor, learnt: Tensor | None, focal: float = 0.0
     ) -> Tensor:
         y = y.clamp(min=0)
         target = y.to(scores.dtype).expand_as(scores)
         entries = binary_cross_entropy_with_logits(scores, target, reduction="none")
         entries = focused(entries, focal)
-        if weights is not None:
-            negative, positive = weights.to(scores.dtype)[:, :, None].unbind(1)
+        if learnt is not None:
+            negative, positive = learnt.to(scores.dtype)[:, :, None].unbind(1)
             entries = entries * torch.where(y == 1, positive, negative)
         return entries.mean(-1)
 
@@ -507,7 +560,7 @@ class SeveralLabels(Target):
         negative = n / (n - positives + ratio * positives)
         return np.stack([negative, ratio * negative])
 
-    def probabilities(self, scores: Tensor) -> Floats:
+    def answers(self, scores: Tensor) -> Floats:
         return np.asarray(scores.double().sigmoid())
 
     def decided(self, P: Floats, threshold: float = HALF) -> Ints:
@@ -580,26 +633,6 @@ def _quoted(name: str) -> str:
     """The name as a cell of a CSV row whose cells are separated by semicolons."""
     plain = name and not any(sign in name for sign in ';"\r\n')
     return name if plain else '"' + name.replace('"', '""') + '"'
-
-
-class Labelled(Protocol):
-    """A graph, or what a bundle remembers of one."""
-
-    @property
-    def k(self) -> int:
-        """Number of classes, or of labels if a node can have several."""
-
-    @property
-    def classes(self) -> tuple[str, ...] | None: ...
-
-    @property
-    def multilabel(self) -> bool:
-        """Whether a node can have several labels."""
-
-
-def target_of(graph: Labelled) -> Target:
-    """What is predicted of the nodes of a graph."""
-    return (SeveralLabels if graph.multilabel else Classes)(graph.k, graph.classes)
 
 
 # Conformal prediction: sets of classes that hold the true one with a chosen probability.

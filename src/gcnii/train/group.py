@@ -186,7 +186,8 @@ class ReplicaGroup:
         about = (self.task.graph, splits, self.task.device)
         weigh, share = recipe.class_weight, self.task.share
         by = recipe.scored_by, weigh, share
-        return Objective.of(*about, *by, positive=recipe.positive, focal=recipe.focal)
+        own = recipe.positive, recipe.focal, recipe.loss
+        return Objective.of(*about, *by, *own)
 
     def _holds_less(self) -> bool:
         """Recompute or offload activations if memory is short; return whether they are offloaded.

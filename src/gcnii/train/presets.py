@@ -222,6 +222,7 @@ def _stopping(graph: Graph, given: Mapping[str, object]) -> Settings:
     given.
     """
     # The score that a monitor sees is that at one half, not at thresholds from validation.
-    monitor = {"monitor": "val_loss" if graph.multilabel else "val_score_loss"}
+    by_loss = graph.multilabel or graph.targets
+    monitor = {"monitor": "val_loss" if by_loss else "val_score_loss"}
     ends = graph.catalog_name or "epochs" in given or given.get("monitor") == "last"
     return STOP | monitor | ({} if ends else {"longest": LONGEST})

@@ -30,9 +30,10 @@ from gcnii.nn.settings import (
 )
 from gcnii.propagation import Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.propagation.diffusion import LONGEST_HEAT
-from gcnii.targets import target_of
+from gcnii.targets import LabelTarget, target_of
+from gcnii.targets.numbers import Loss
 from gcnii.targets.objective import ClassWeight, positive_class, refuse_unranked
-from gcnii.targets.scores import Metric
+from gcnii.targets.scores import Metric, sign_of
 from gcnii.train.batches import Batching, History
 from gcnii.train.features import Scale, Structure
 from gcnii.train.stopping import RULES, Monitor, Rule
@@ -51,6 +52,7 @@ MOST_COST = 1e9  # of a miss or a false alarm
 NO_CONSISTENCY = ("consistency", (0.0,))
 NO_DIFFUSION = ("diffusion", ("none",))
 NAMED_METRIC = ("monitor", tuple(name for name, rule in RULES.items() if rule.metric != "auto"))
+OF_CLASSES = ("positive", "class_weight", "focal", "label_threshold", "cost", "consistency")
 
 
 T = TypeVar("T")
@@ -145,8 +147,9 @@ class Recipe:
     metric: Metric = setting(
         "auto",
         "what the scores measure; auto: what the monitor names, else accuracy, or micro-F1 "
-        "with several labels per node; f1: macro-F1, or micro-F1; auc: ROC AUC, and ap: "
-        "average precision, of the positive class, else the mean over the classes",
+        "with several labels per node, or r2; f1: macro-F1, or micro-F1; auc: ROC AUC, and ap: "
+        "average precision, of the positive class, else the mean over the classes; of numbers to "
+        "predict, r2: R², mae: mean absolute error, or rmse: root of the mean squared error",
         neutral="auto",
         unused_when=NAMED_METRIC,
     )
@@ -170,6 +173,12 @@ class Recipe:
         Bounds(least=0, most=10),
         neutral=0.0,
         search=Choice((0, 1, 2)),
+    )
+    loss: Loss = setting(
+        "squared",
+        "of numbers to predict, in standard deviations: squared, or huber, which is linear beyond "
+        "one of them, so that a few extreme numbers weigh less",
+        neutral="squared",
     )
     label_threshold: Thresholds = setting(
         "half",
@@ -392,6 +401,14 @@ class Recipe:
     def refuse_labels(self, graph: Graph, splits: Iterable[int]) -> None:
         """Raise an error if these splits' labels cannot be trained on or graded so."""
         target = target_of(graph)
+        if not isinstance(target, LabelTarget):
+            target.score(self.scored_by)
+            return self._refuse_numbers(graph)
+        if self.loss != "squared":
+            raise InputError(
+                f"loss {self.loss} is for numbers to predict, but nodes of {graph.name} have "
+                "labels; leave it at squared"
+            )
         asked = f"cost {self.cost}" if self.cost else f"label_threshold {self.label_threshold}"
         if self.has_threshold and target.exclusive and not target.binary:
             raise InputError(
@@ -404,6 +421,16 @@ class Recipe:
             positive_class(graph, self.positive)
         if target.score(self.scored_by).ranks:
             refuse_unranked(graph, self.scored_by, splits, self.positive)
+
+    def _refuse_numbers(self, graph: Graph) -> None:
+        """Raise InputError for settings that speak of classes."""
+        for name in OF_CLASSES:
+            default = next(one.default for one in fields(self) if one.name == name)
+            if (value := getattr(self, name)) != default:
+                raise InputError(
+                    f"{name} {value} is for classes, but {graph.name} has numbers to predict; "
+                    "leave it out"
+                )
 
     @property
     def has_threshold(self) -> bool:
@@ -431,7 +458,8 @@ class Recipe:
 
     def best(self, runs: Sequence[Run]) -> int:
         """The index of the run that was best on validation."""
-        badness = [-run.val if self.rule.by_score else run.val_loss for run in runs]
+        sign = sign_of(self.scored_by)
+        badness = [-sign * run.val if self.rule.by_score else run.val_loss for run in runs]
         # NaN for a run that diverged, or that has nothing to be judged by.
         return min(range(len(runs)), key=lambda i: (isnan(badness[i]), badness[i]))
 

@@ -17,6 +17,7 @@ from torch.func import functional_call, vmap
 from gcnii.dropout import LEVELS, drop_edges, drop_nodes, epoch_key, kept_of, keyed, view_keys
 from gcnii.nn import Model
 from gcnii.nn.model import numbers_of, set_numbers
+from gcnii.targets import as_labels
 from gcnii.targets.objective import Objective
 from gcnii.train.adam import MOMENTS, Adam, Group, Stack, WeightLayout
 from gcnii.train.batches import Batch
@@ -239,7 +240,8 @@ class Views:
         if not self.pulls:
             return None
 
-        each = objective.target.disagreement(torch.stack(list(scores), 1), self.sharpen)
+        target = as_labels(objective.target, "consistency is")
+        each = target.disagreement(torch.stack(list(scores), 1), self.sharpen)
         return self._weight(epoch).to(each.dtype) * objective.overall(each)
 
     def _weight(self, epoch: Tensor | int) -> Tensor:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gcnii.errors import GraphError, InputError
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
-from gcnii.targets import target_of
-from gcnii.targets.scores import RARE, Metric
+from gcnii.targets.scores import RARE, Metric, sign_of
 
 if TYPE_CHECKING:
     from gcnii.train.recipe import Recipe
@@ -81,6 +81,8 @@ class Run:
                  found on its validation nodes
     weights      (k,) of the classes, by which its probabilities are divided, where its loss
                  weighed them; with several labels per node, the odds of each label are divided
+    units        (2, q) the mean and the deviation of the numbers that it was trained to predict,
+                 which turn its scores back into units
     """
 
     seed: int
@@ -97,6 +99,7 @@ class Run:
     threshold: float | None = None
     temperature: float | None = None
     weights: Sequence[float] | None = None
+    units: Sequence[Sequence[float]] | None = None
     patience: Patience = field(default=Patience(), repr=False)
 
     def stand(self, now: Standing) -> None:
@@ -112,7 +115,7 @@ class Run:
     def summary(self) -> Document:
         """The run without its curve, as JSON has it."""
         fields = ("seed", "split", "test", "val", "val_loss", "best_epoch", "epochs", "seconds")
-        later = ("threshold", "temperature", "weights")  # found after training, if wanted
+        later = ("threshold", "temperature", "weights", "units")  # found after training, if wanted
         found = {name: one for name in later if (one := getattr(self, name)) is not None}
         return {name: json_value(getattr(self, name)) for name in fields} | found
 
@@ -129,10 +132,12 @@ def make_runs(
             f"no node of {graph.name} has a label; label some nodes, or say which column holds "
             "their labels: --label (in Python: label=)"
         )
-    if graph.k == 1 and target_of(graph).exclusive:
-        raise GraphError(
-            f"all labels of {graph.name} are the same; a classifier needs two classes or more"
-        )
+    alike = graph.k == 1 and not graph.multilabel
+    if graph.targets:
+        alike = bool((np.ptp(graph.labels[graph.labelled], axis=0) == 0).any())
+    if alike:
+        needs = "numbers must differ" if graph.targets else "a classifier needs two classes or more"
+        raise GraphError(f"all labels of {graph.name} are the same; {needs}")
     if not graph.splits:
         raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
     splits = len(graph.splits)
@@ -169,7 +174,7 @@ class Rule:
     metric    what the score must measure; auto: whatever the recipe says
 
     `keep` and `reset` are called with this epoch's validation, that of the weights kept, and the
-    best ever seen of each.
+    best ever seen of each.  A score of which less is better has its sign changed there.
     """
 
     keep: Compare
@@ -268,11 +273,12 @@ class StoppingState:
         self, recipes: Sequence[Recipe], runs: Sequence[Run], device: torch.device, epochs: int
     ):
         settings = self.settings = recipes[0]
+        self.sign = sign_of(settings.scored_by)
         limits = [
             (one.epochs, one.longest, one.patience, one.plateau_floor / one.lr) for one in recipes
         ]
         self.limits = torch.tensor(limits, dtype=torch.float64).T.contiguous().to(device)
-        rows = [_numbers(run) for run in runs]
+        rows = [_numbers(run, self.sign) for run in runs]
         self.table = torch.tensor(rows, dtype=torch.float64).T.contiguous().to(device)
         shape = max(settings.window, epochs), len(Measures._fields), len(runs)
         history = torch.zeros(shape, dtype=torch.float64)
@@ -294,7 +300,8 @@ class StoppingState:
         A replica that has stopped keeps its numbers, whatever else it measures.
         """
         old, rule = Numbers(*self.table.unbind()), self.settings.rule
-        now, kept = Validation(measures[1], measures[2]), Validation(old.val_loss, old.val)
+        now = Validation(measures[1], self.sign * measures[2])
+        kept = Validation(old.val_loss, self.sign * old.val)
         best = Validation(old.lowest, old.highest)
         running = old.stopped == 0
         keep = rule.keep(now, kept, best) & running
@@ -363,11 +370,11 @@ class StoppingState:
         return [[Measures(*own) for own in epoch] for epoch in measures], standings
 
 
-def _numbers(run: Run) -> list[float]:
+def _numbers(run: Run, sign: int) -> list[float]:
     fields = {**vars(run), **vars(run.patience)}
     numbers = {name: float(fields[name]) for name in Numbers._fields}
-    # With nothing kept yet, any score is higher.
-    return list((numbers if run.best_epoch >= 0 else numbers | {"val": -inf}).values())
+    # With nothing kept yet, any score is better.
+    return list((numbers if run.best_epoch >= 0 else numbers | {"val": -sign * inf}).values())
 
 
 def _standing(*column: float) -> Standing:

@@ -46,12 +46,12 @@ from gcnii.results.ensemble import (
     Said,
     Smoothed,
     about_member,
+    badness,
     half_the_cores,
-    log_loss,
 )
 from gcnii.results.fit import SILENT, Session, fit_plans
 from gcnii.results.result import KEPT, Origin, Probabilities
-from gcnii.targets import target_of
+from gcnii.targets import label_target_of
 from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import LEAST
@@ -130,6 +130,7 @@ def prepared(
     """
     if not is_one_of(effort, get_args(Effort)):
         raise InputError(f"effort must be {', '.join(get_args(Effort))}, got {effort!r}")
+    label_target_of(graph, "combining several models is")
     start = time.monotonic() if began is None else began
     extent, asked = EXTENTS[effort], given or {}
     device = choose_device(session.device)
@@ -371,7 +372,7 @@ class Course:
             yield from self.points
             return
         yield LABELS
-        if why := available() or refusal(target_of(self.divided)):
+        if why := available() or refusal(label_target_of(self.divided)):
             self.left_out.append(why)
         else:
             yield from (TREES, OWN_TREES)
@@ -600,7 +601,7 @@ class Course:
 
     def _graded(self, member: Kind) -> Kind:
         """A member that is no network, calibrated and measured on each run's validation nodes."""
-        graph, target = self.divided, target_of(self.divided)
+        graph, target = self.divided, label_target_of(self.divided)
         asked = Asked(graph, graph, self.session.device)
         metric = target.score(self.recipe.scored_by).key
         runs, said = [], []
@@ -612,7 +613,7 @@ class Course:
             if target.exclusive and len(y) >= LEAST:
                 T = target.best_temperature(np.log(np.maximum(P, TINY)), y)
                 P = target.tempered(P, T)
-            loss = log_loss(target, P, y)
+            loss = badness(target, P, y)
             guess = target.decided(P, target.best_threshold(P, y))
             part = None if graph.part is None else graph.part[val]
             score = Answers(target, P, guess, y, part, self.positive).scores[metric]

@@ -22,13 +22,14 @@ import numpy as np
 from gcnii.errors import GraphError, InputError, did_you_mean, notice
 from gcnii.files import Document, document_key, read_document, user_path
 from gcnii.graph import Graph, Split
+from gcnii.graph.graph import strata
 from gcnii.nn import MODELS
 from gcnii.nn.settings import Choice, Range, Settings, setting_of, whole
 from gcnii.propagation import Loops
 from gcnii.propagation.adjacency import OWN_LOOPS
 from gcnii.results.bundle import read_record
 from gcnii.results.fit import SILENT, Session
-from gcnii.targets import target_of
+from gcnii.targets import Classes, target_of
 from gcnii.targets.objective import rare_class
 from gcnii.targets.scores import RARE, Metric
 from gcnii.train.plan import (
@@ -323,7 +324,7 @@ class Question:
     @cached_property
     def stop(self) -> Settings:
         """By which rule all trials stop."""
-        few, one = few_labels(self.graph), target_of(self.graph).exclusive
+        few, one = few_labels(self.graph), isinstance(target_of(self.graph), Classes)
         return STOP | (STOP_FEW if few else {}) | ({} if one else STOP_SEVERAL)
 
     @cached_property
@@ -335,14 +336,14 @@ class Question:
         graph, splits = self.graph, self.graph.splits
         tested = np.all([split.test for split in splits], axis=0)
         y = graph.labels.copy()
-        y[tested] = -1
+        y[tested] = np.nan if graph.targets else -1
         if len(splits) == 1 and splits[0].val.sum() < ENOUGH:
             splits = tuple(_divided_anew(graph, splits[0], seed) for seed in range(self.seeds))
         none = np.zeros(graph.n, bool)
         bare = tuple(Split(train=split.train, val=split.val, test=none) for split in splits)
         target = target_of(graph)
         # Without names, k would be lower where only test nodes are of the last class.
-        classes = target.names if target.exclusive else graph.classes
+        classes = target.names if isinstance(target, Classes) else graph.classes
         return replace(graph, y=y, splits=bare, classes=classes)._loaded_as(graph)
 
     @property
@@ -400,7 +401,7 @@ def _seeds(graph: Graph, given: int | None) -> int:
 def _divided_anew(graph: Graph, split: Split, seed: int) -> Split:
     """As many training nodes as in the split, of each class where a node has one label."""
     random, pool = np.random.default_rng(seed), np.flatnonzero(split.train | split.val)
-    kind = graph.labels if target_of(graph).exclusive else np.zeros(graph.n, int)
+    kind = strata(graph.labels)
     train = np.zeros(graph.n, bool)
     for label in np.unique(kind[pool]):
         own = random.permutation(pool[kind[pool] == label])

@@ -188,7 +188,7 @@ def test_many_whole_numbers_of_few_nodes_are_doubtful():
         (
             NODES,
             EDGES.rename(columns={"source": "a", "target": "b", "weight": "c"}),
-            "or say which they are: source=",
+            "or say which they are: edge_from=",
         ),
         (pd.concat([NODES, NODES[["age"]]], axis=1), EDGES, "different names"),
         (pl.from_pandas(NODES).lazy(), EDGES, r"got LazyFrame; collect\(\) it first"),

@@ -328,8 +328,8 @@ def test_columns_have_other_names_if_the_user_says_so(write):
         id="who",
         label="segment",
         split="part",
-        source="who",
-        target="whom",
+        edge_from="who",
+        edge_to="whom",
         weight="how",
     )
     assert (graph.nodes, graph.classes) == (("a", "b", "c"), ("u", "v"))

@@ -81,7 +81,7 @@ def test_the_confusion_matrix_has_the_counts_of_the_evaluation(html, evaluation)
 def test_calibration_is_shown_before_and_after(html, result, graph):
     test = graph.splits[0].test
     raw = [result.alone(i).scores(graph, "cpu") for i in range(3)]
-    before = np.mean([result.target.probabilities(one) for one in map(as_tensor, raw)], 0)
+    before = np.mean([result.target.answers(one) for one in map(as_tensor, raw)], 0)
     after = result.predict_proba(graph, "cpu")
     for title, P in (("Before", before), ("After", after)):
         error = percent(result.target.calibration_error(P[test], graph.labels[test]))

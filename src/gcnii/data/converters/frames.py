@@ -26,8 +26,10 @@ def from_frames(
     label: Names = "label",
     split: str = "split",
     weight: str = "",
+    target: Names = (),
+    edge_from: str = "",
+    edge_to: str = "",
     source: str = "",
-    target: str = "",
     duplicates: str = "",
     drop: Names = (),
     numeric: Names = (),
@@ -64,12 +66,17 @@ def from_frames(
         The column of `nodes` with train, val or test, if any.
     weight : str
         The column of `edges` with their weights; default: weight, if there is one.
-    source : str
+    target : str or list of str
+        The column or columns of `nodes` with numbers to predict, in the place of labels; a node
+        where one of them is missing is unlabelled.
+    edge_from : str
         The column of `edges` where an edge begins; default: source, from, src, u, or the first of
         two columns.
-    target : str
+    edge_to : str
         The column of `edges` where an edge ends; default: target, to, dst, v, or the second of two
         columns.
+    source : str
+        Deprecated: with it, `source` and `target` mean `edge_from` and `edge_to`.
     duplicates : str
         What the weights of an edge that is given several times become: add, mean, max or first; of
         an undirected edge, its two directions are such.  Default: weights of one direction are

@@ -75,6 +75,7 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
         directed=directed,
         name=name,
         classes=classes,
+        targets=graphs[0].targets,
         features=graphs[0].features,
         part=np.repeat(np.arange(len(graphs)), sizes),
         weights=_joined(graphs, "weights"),
@@ -115,6 +116,11 @@ def _refuse_different(graphs: Sequence[Graph]) -> None:
             raise GraphError(
                 f"a node of {several.name} can have several labels but a node of {single.name} has "
                 "one class; give all graphs the same kind of labels"
+            )
+        if one.targets != other.targets:
+            raise GraphError(
+                f"{one.name} and {other.name} have different targets, {one.targets} and "
+                f"{other.targets}; give all graphs the same, in the same order"
             )
         for names in ("features", "classes"):
             if (getattr(one, names) is None) is not (getattr(other, names) is None):

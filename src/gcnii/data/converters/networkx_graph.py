@@ -70,7 +70,8 @@ class Records:
         links, own = self._links(reading), _names(self.nodes, self.of_nodes)
         if reading.time_edges:
             raise DataError("times of edges are read from tables alone; see from_frames")
-        roles = {role.lower() for role in (reading.split, reading.time, *reading.labels)}
+        named = (reading.split, reading.time, *reading.labels, *reading.target)
+        roles = {role.lower() for role in named}
         known = [key for key in own if key.lower() in roles]
         if X is None and set(own) - {*known, *reading.drop}:
             refuse_empty_cells("the nodes", len(self.nodes), len(own), sum(map(len, self.nodes)))
@@ -115,8 +116,8 @@ class Records:
         own = replace(
             reading,
             id=rows.header[0],
-            source="source",
-            target="target",
+            edge_from="source",
+            edge_to="target",
             weight="" if weights is None else WEIGHT,
             drop=tuple(name for name in reading.hints.drop if name not in elsewhere),
         )
@@ -144,6 +145,7 @@ class Records:
             name=name,
             nodes=tuple(self.names),
             classes=labels.classes,
+            targets=labels.targets,
             features=tuple(self.names) if X is None else None,
         )
 
@@ -242,6 +244,7 @@ def from_networkx(
     G: nx.Graph,
     *,
     label: Names = "label",
+    target: Names = (),
     split: str = "split",
     weight: str | None = "weight",
     duplicates: str = "",
@@ -267,6 +270,8 @@ def from_networkx(
         The graph.
     label : str or list of str
         The node attribute with the labels, if any.
+    target : str or list of str
+        The node attribute with numbers to predict, in the place of labels.
     split : str
         The node attribute with train, val or test, if any.
     weight : str or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +10,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.data.converters.scipy_matrix import edges_of, is_symmetric
-from gcnii.data.labels import Labels, array_labels, as_array, splits_or_stratified
+from gcnii.data.labels import (
+    Labels,
+    Tensor,
+    array_labels,
+    array_numbers,
+    as_array,
+    splits_or_stratified,
+)
 from gcnii.errors import GraphError, notice
 from gcnii.graph import ROLES, Graph, Split
-from gcnii.graph.arrays import merged, true_or_false
+from gcnii.graph.arrays import Labels as Values
+from gcnii.graph.arrays import known_rows, merged, true_or_false
 from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
@@ -24,7 +33,12 @@ Masks = dict[str, NDArray[np.bool_]]  # role → (n, splits)
 
 
 def from_pyg(
-    data: Data, *, directed: bool | None = None, seed: int = 0, name: str = "graph"
+    data: Data,
+    *,
+    directed: bool | None = None,
+    seed: int = 0,
+    name: str = "graph",
+    targets: Sequence[str] | None = None,
 ) -> Graph:
     """Make a graph from a `torch_geometric.data.Data`.
 
@@ -34,7 +48,8 @@ def from_pyg(
     - `edge_index`: the edges.  The graph is undirected if every edge is listed in both directions,
       with the same weight.
     - `edge_weight`, `weight`, or `edge_attr` if it is a vector: the weights.
-    - `y`: (n,) or (n, 1) class ids, or (n, k) zeros and ones; -1 and NaN are unknown.
+    - `y`: (n,) or (n, 1) class ids, or (n, k) zeros and ones; -1 and NaN are unknown.  Fractions
+      are numbers to predict, NaN where unknown.
     - `train_mask`, `val_mask`, `test_mask`: the split, or s splits if they are (n, s).  Without
       `val_mask`, a fifth of the training nodes is used for validation; without `test_mask` either,
       the labelled nodes outside `train_mask` are divided between validation and test.  Without any
@@ -51,6 +66,9 @@ def from_pyg(
         The seed of splits that are drawn.
     name : str
         The name of the graph.
+    targets : list of str, optional
+        The names of the numbers in `y`, which are then predicted even if all are whole; default:
+        classes, or of fractions y, or y0, y1, ….
 
     Returns
     -------
@@ -72,7 +90,7 @@ def from_pyg(
     A = _adjacency(listed, _weights(data, listed.shape[1]), n)
     one_way = not is_symmetric(A) if directed is None else true_or_false(directed, "directed")
     edges, weights = edges_of(A, directed=one_way)
-    labels = array_labels(data.y, n)
+    labels = _labels(data.y, n, targets)
     batch = getattr(data, "batch", None)
     return Graph(
         X=X,
@@ -83,8 +101,26 @@ def from_pyg(
         directed=one_way,
         name=name,
         classes=labels.classes,
+        targets=labels.targets,
         part=None if batch is None else as_array(batch),
     )
+
+
+def _labels(y: Tensor | None, n: int, targets: Sequence[str] | None) -> Labels:
+    """Classes, or numbers where they are named or y holds fractions."""
+    values = None if y is None else as_array(y)
+    if values is None or (not targets and not _has_fractions(values)):
+        return array_labels(y, n)
+    q = values[0].size if len(values) else 0
+    return array_numbers(y, n, targets or ("y" if q == 1 else [f"y{j}" for j in range(q)]))
+
+
+def _has_fractions(values: Values) -> bool:
+    """Whether they are floats, and not all of them whole."""
+    if values.dtype.kind != "f":
+        return False
+    known = values[np.isfinite(values)]
+    return bool((known != np.floor(known)).any())
 
 
 def _refuse_others(data: Data) -> None:
@@ -223,7 +259,7 @@ def _split(masks: Masks, labels: Labels, seed: int) -> Split:
     if "val" in masks or "test" in masks:
         val, test = masks.get("val", nothing), masks.get("test", nothing)
         return Split(train=train, val=val, test=test)
-    rest = (labels.y >= 0).reshape(len(train), -1).all(1) & ~train
+    rest = known_rows(labels.y) & ~train
     val = _half(rest, random)
     notice(
         f"data has no val_mask and no test_mask: of the other labelled nodes, {val.sum()} "

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from gcnii.data.labels import array_labels, splits_or_stratified
+from gcnii.data.labels import array_labels, array_numbers, splits_or_stratified
 from gcnii.errors import GraphError
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import merged, own, true_or_false
@@ -29,6 +29,7 @@ def from_scipy(
     seed: int = 0,
     nodes: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
+    targets: Sequence[str] | None = None,
     features: Sequence[str] | None = None,
     name: str = "graph",
 ) -> Graph:
@@ -42,7 +43,7 @@ def from_scipy(
         The features.
     y : array, optional
         (n,) numbers or texts, one per class, or (n, k) zeros and ones; -1, NaN and None are
-        unknown.
+        unknown.  With `targets`, (n,) or (n, q) numbers to predict.
     directed : bool or None
         Whether edges are one-way.  None: A must be symmetric.  False: an edge may be listed in one
         direction or in both.
@@ -54,6 +55,8 @@ def from_scipy(
         The names of the nodes.
     classes : list of str, optional
         The names of the classes.
+    targets : list of str, optional
+        The names of the numbers to predict, one for each column of y, in the place of classes.
     features : list of str, optional
         The names of the features.
     name : str
@@ -84,7 +87,8 @@ def from_scipy(
             "if each edge is in A in one direction only"
         )
     edges, weights = edges_of(matrix, directed=bool(directed))
-    labels = array_labels(y, shape[0], classes)
+    n = shape[0]
+    labels = array_numbers(y, n, targets) if targets else array_labels(y, n, classes)
     return Graph(
         X=X,
         edges=edges,
@@ -95,6 +99,7 @@ def from_scipy(
         name=name,
         nodes=nodes,  # type: ignore[arg-type] # Graph takes any list of names
         classes=labels.classes,
+        targets=labels.targets,
         features=features,  # type: ignore[arg-type]
     )
 

@@ -43,7 +43,8 @@ NUMBER = re.compile(
 )
 WRITTEN: dict[object, re.Pattern[str]] = {int: WHOLE, float: NUMBER}
 REFUSED = {"hyperedge": "hyperedges", "port": "ports"}
-IN_THE_FILE = ("id", "source", "target")  # options that a file of nodes and edges has no use for
+# Options that a file of nodes and edges has no use for.
+IN_THE_FILE = ("id", "edge_from", "edge_to", "source")
 
 
 def read(path: Path, *, columns: Columns | None = None, **options: object) -> Graph:

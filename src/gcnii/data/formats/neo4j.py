@@ -80,7 +80,7 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     columns  what the properties are, if that was learnt on another graph
     options  those of `Reading`
     """
-    for name in ("id", "source", "target"):
+    for name in ("id", "edge_from", "edge_to", "source"):
         if name in options:
             raise InputError(f"{name} is written in the headers of {path}; leave it out")
     reading, files = Reading.of(**options), [_file(one) for one in _csv_files(path)]
@@ -95,7 +95,7 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     edges = _table(links, grouped=len(groups) > 1)
     if len(set(edges.get(":TYPE", ()))) == 1:
         del edges[":TYPE"]
-    reading = replace(reading, id=NODE, source=SOURCE, target=TARGET)
+    reading = replace(reading, id=NODE, edge_from=SOURCE, edge_to=TARGET)
     if not len(table):
         raise DataError(f"the nodes of {path} have no rows; a graph needs at least one")
     rows = Nodes(FrameRows(table, "nodes"), reading, Problems(), known=columns)

@@ -176,6 +176,8 @@ def _tensors(graph: Graph) -> Tensors:
     for name in TEXTS:
         if (texts := getattr(graph, name)) is not None:
             tensors |= text_tensors(name, texts)
+    if graph.targets:
+        tensors |= text_tensors("targets", graph.targets)
     tensors["roles"] = np.array([roles_of(s) for s in graph.splits], np.uint8).reshape(-1, graph.n)
     return tensors | ({} if graph.table is None else table_tensors(graph.table))
 
@@ -251,7 +253,9 @@ def graph_of(tensors: Tensors, document: Document) -> Graph:
     roles = tensors["roles"]
     n = roles.shape[1]
     values = {name: tensors[name] for name in PLAIN if name in tensors or name in ("edges", "y")}
-    texts = {name: texts_of(tensors, name) for name in TEXTS if f"{name}.utf8" in tensors}
+    texts = {
+        name: texts_of(tensors, name) for name in (*TEXTS, "targets") if f"{name}.utf8" in tensors
+    }
     graph = Graph._of_checked(
         **values,
         **texts,
@@ -286,7 +290,13 @@ def refuse_arrays(graph: Graph) -> None:
         and edges.ndim == 2
         and edges.min(initial=0) >= 0
         and edges.max(initial=0) < n,
-        "y must hold whole numbers": graph.labels.dtype == np.int64,
+        "y must hold whole numbers": graph.labels.dtype == np.int64 or bool(graph.targets),
+        "y must hold finite numbers": not graph.targets
+        or (
+            graph.labels.dtype == np.float64
+            and graph.labels.ndim == 2
+            and not np.isinf(graph.labels).any()
+        ),
         "weights must be (m,) positive and finite": weights is None
         or (
             weights.shape == edges.shape[1:]

@@ -65,7 +65,7 @@ from gcnii.files import (
 from gcnii.graph import ROLES, GlobalIndices, Graph, Piece, Split, Whole
 from gcnii.graph.arrays import freeze
 from gcnii.graph.columns import Columns
-from gcnii.graph.piece import Numbers
+from gcnii.graph.piece import Numbers, refuse_targets
 
 FORM = "a folder that `gcnii data pack --parts` wrote"
 MANIFEST, NAMES, PARTS_VERSION = "parts.json", "names.safetensors", 1
@@ -363,6 +363,7 @@ def write(
     known  what is found out about the whole graph, for processes that have but a part of it
     """
     refuse_folder(path, graph.source)
+    refuse_targets(graph)
     with _whole_folder(path) as folder, disk_errors():
         manifest = _about(graph, known)
         if names := _names(graph):

@@ -15,7 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.data.labels import Labels, class_labels, given_split, label_columns, several_labels
+from gcnii.data.labels import (
+    Labels,
+    class_labels,
+    given_split,
+    label_columns,
+    several_labels,
+    target_columns,
+)
 from gcnii.data.splits import (
     SHARES,
     about_times,
@@ -27,7 +34,7 @@ from gcnii.data.tables.reading import Ends, Reading, Rows
 from gcnii.data.tables.times import cuts_of, times_of
 from gcnii.errors import DataError, GraphError, Problems, did_you_mean, notice
 from gcnii.graph import Graph, Split
-from gcnii.graph.arrays import freeze, merged
+from gcnii.graph.arrays import freeze, known_rows, merged
 from gcnii.graph.columns import Columns, Learner, Table, Texts, flag
 from gcnii.graph.times import Times, earliest, only_times
 from gcnii.graph.weights import merged_weighted
@@ -156,17 +163,22 @@ class Nodes:
 
     @property
     def features_named(self) -> list[str]:
-        """The columns that are neither names, labels nor splits."""
-        reading = self.reading
-        roles = {self._column(name) for name in (reading.id, reading.split, *reading.labels)}
+        """The columns that are neither names, labels, numbers to predict nor splits."""
+        reading, roles = self.reading, {self._column(name) for name in self._roles}
         if reading.time not in (*reading.hints.numeric, *reading.hints.date):
             roles.add(self._column(reading.time))
         return [name for name in self.rows.header if name not in roles]
 
+    @property
+    def _roles(self) -> tuple[str, ...]:
+        """What the columns that are no features are called."""
+        reading = self.reading
+        return (reading.id, reading.split, *dict.fromkeys((*reading.labels, *reading.target)))
+
     def note_wrong_names(self, edges: Sequence[str] = ()) -> None:
         """A column that the user named must exist, once; one to drop may be one of the edges."""
         lower = [name.lower() for name in self.rows.header]
-        for name in (self.reading.id, self.reading.split, *self.reading.labels):
+        for name in self._roles:
             if (count := lower.count(name.lower())) > 1:
                 self.problems.add(f"{self.rows.name} has {count} columns called {name!r}; keep one")
         hints, features = self.reading.hints, self.features_named
@@ -204,7 +216,9 @@ class Nodes:
         return texts
 
     def labels(self) -> Labels:
-        """The labels, from one column or from several."""
+        """The labels, from one column or from several; or the numbers to predict."""
+        if self.reading.target:
+            return self._targets(self.reading.target)
         names = [self._column(label) or "" for label in self.reading.labels]
         if "" in names:
             return self._absent_label(self.reading.labels[names.index("")])
@@ -213,15 +227,31 @@ class Nodes:
         texts = self.rows.texts(names[0])
         if self.reading.multilabel:
             return several_labels(texts, self.reading.unknown)
-        return class_labels(texts, self.reading.unknown, self.problems)
+        return class_labels(texts, self.reading.unknown, self.problems, names[0])
 
     def _absent_label(self, name: str) -> Labels:
-        if name != Reading.label and self.known is None:  # to predict, no label is needed
+        if name != Reading.label:
+            self._note_absent(name, "labels")
+        return Labels(np.full(len(self.rows), -1), None)
+
+    def _note_absent(self, name: str, what: str) -> None:
+        if self.known is None:  # to predict, none is needed
             self.problems.add(
-                f"{self.rows.name} has no column {name!r} to take labels from; its columns are "
+                f"{self.rows.name} has no column {name!r} to take {what} from; its columns are "
                 f"{', '.join(self.rows.header)}"
             )
-        return Labels(np.full(len(self.rows), -1), None)
+
+    def _targets(self, wanted: Sequence[str]) -> Labels:
+        """The numbers of these columns."""
+        names = [self._column(name) for name in wanted]
+        if None in names:
+            self._note_absent(wanted[names.index(None)], "numbers")
+            return Labels(np.full((len(self.rows), len(wanted)), np.nan), None, tuple(wanted))
+        unused = [name for one in self.reading.labels if (name := self._column(one)) not in names]
+        if unused != [None] * len(unused):
+            notice(f"{self.rows.name}: the column {unused[0]} is not used; target is predicted")
+        own = [name for name in names if name]
+        return target_columns(self.rows, own, self.reading.unknown, self.problems)
 
     def features(self) -> tuple[Table, Columns]:
         """The feature columns, and what they are: as is known already, or learnt from them."""
@@ -274,8 +304,7 @@ class Nodes:
 
     def splits(self, labels: Labels, times: Times | None, *, dated: bool) -> tuple[Split, ...]:
         """The split of a column, or by time, or drawn class by class; none without any label."""
-        reading = self.reading
-        labelled = np.asarray((labels.y >= 0).reshape(len(labels.y), -1).all(1))
+        reading, labelled = self.reading, known_rows(labels.y)
         if column := self._column(self.reading.split):
             split = given_split(self.rows, column, labelled, self.problems)
             if times is not None:
@@ -390,8 +419,8 @@ def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
     header = [name for name in rows.header if name not in reading.drop]
     named = {name.lower(): name for name in header}
     weight = _named(rows, reading.weight) if reading.weight else named.get(WEIGHT)
-    if reading.source and reading.target:
-        return EdgeColumns(_named(rows, reading.source), _named(rows, reading.target), weight)
+    if reading.edge_from and reading.edge_to:
+        return EdgeColumns(_named(rows, reading.edge_from), _named(rows, reading.edge_to), weight)
     for source, target in ENDS:
         if source in named and target in named:
             return EdgeColumns(named[source], named[target], weight)
@@ -399,8 +428,8 @@ def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
     if len(rest) != 2:
         raise DataError(
             f"the two ends of an edge must be the columns source and target of {rows.name}, whose "
-            f"columns are {', '.join(rows.header)}; rename them, or say which they are: source=…, "
-            "target=… (--source, --target)"
+            f"columns are {', '.join(rows.header)}; rename them, or say which they are: "
+            "edge_from=…, edge_to=… (--edge-from, --edge-to)"
         )
     return EdgeColumns(rest[0], rest[1], weight)
 
@@ -498,6 +527,7 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
         name=name,
         nodes=tuple(() if texts is None else texts),
         classes=labels.classes,
+        targets=labels.targets,
     )
     graph = graph._with_table(columns.sharing(table, graph.X), columns)
     if times is None or nodes.known is not None or not graph.splits:

@@ -14,12 +14,21 @@ from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gcnii.errors import DataError, InputError, Problems, check_number, did_you_mean, is_one_of
+from gcnii.errors import (
+    DataError,
+    InputError,
+    Problems,
+    check_number,
+    did_you_mean,
+    is_one_of,
+    notice,
+)
+from gcnii.files import Document
 from gcnii.graph.arrays import true_or_false
 from gcnii.graph.columns import Cells, Hints, Texts, parsed
 from gcnii.graph.weights import DUPLICATES
@@ -126,7 +135,9 @@ class Reading:
     id           the nodes' names
     label        the label; several columns of zeros and ones, where a node can have several labels
     split        train, val, test or empty
-    source, target, weight   of an edge; by default found by their usual names
+    target       the columns of nodes with numbers to predict, in the place of labels
+    edge_from, edge_to, weight   of an edge; by default found by their usual names
+    source       deprecated: with it, source and target mean edge_from and edge_to
     duplicates   what the weights of an edge that is given several times become: add, mean, max or
                  first; by default, those of one direction add up, and both directions must agree
     drop         columns of either table not to use
@@ -145,8 +156,10 @@ class Reading:
     id: str = "id"
     label: Names = "label"
     split: str = "split"
+    target: Names = ()
+    edge_from: str = ""
+    edge_to: str = ""
     source: str = ""
-    target: str = ""
     weight: str = ""
     duplicates: str = ""
     drop: Names = ()
@@ -165,7 +178,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Make texts and tuples of the names; refuse what is none, and a column named twice."""
-        given: dict[str, Any] = {name: getattr(self, name) for name in READING}
+        given = _renamed({name: getattr(self, name) for name in READING})
         labels, seed = _names("label", given["label"]), given["seed"]
         if not labels:
             raise InputError(f"label must name a column, got {given['label']!r}")
@@ -176,14 +189,20 @@ class Reading:
             **{name: _name(name, "" if given[name] is None else given[name]) for name in OPTIONAL},
             **{name: true_or_false(given[name], name) for name in ("multilabel", "directed")},
             "label": labels[0] if len(labels) == 1 else labels,
+            "target": _names("target", () if given["target"] is None else given["target"]),
             "seed": int(seed),
             "time_shares": tuple(map(float, _pair("time_shares", given["time_shares"]))),
             "time_cuts": _pair("time_cuts", given["time_cuts"]),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        if bool(self.source) != bool(self.target):
-            raise InputError("source and target must be given together")
+        if bool(self.edge_from) != bool(self.edge_to):
+            raise InputError("edge_from and edge_to must be given together")
+        if self.target and (self.multilabel or self.label not in (Reading.label, *self.target)):
+            raise InputError(
+                "label and target both say what to predict; give label for classes, or target for "
+                "numbers"
+            )
         if not self.time and (more := [one for one in OF_TIME if getattr(self, one)]):
             raise InputError(f"{more[0]} needs time, the column that says when a node came")
         if self.time_shares and self.time_cuts:
@@ -228,8 +247,19 @@ class Reading:
         return Hints(**{name: _names(name, getattr(self, name)) for name in HINTS})
 
 
+def _renamed(given: Document) -> Document:
+    """The options, where `source` and `target` were given for the ends of edges."""
+    if not given["source"]:
+        return given
+    if not isinstance(given["target"], str | Integral) or given["target"] == "":
+        raise InputError("source and target must be given together; or edge_from and edge_to")
+    notice("source and target of edges are called edge_from and edge_to now")
+    ends = {"edge_from": given["source"], "edge_to": given["target"]}
+    return given | ends | {"source": "", "target": ()}
+
+
 HINTS = ("drop", "numeric", "categorical", "date", "text")
-OPTIONAL = ("source", "target", "weight", "unknown", "time", "time_edges")
+OPTIONAL = ("edge_from", "edge_to", "source", "weight", "unknown", "time", "time_edges")
 OF_TIME = ("time_edges", "time_shares", "time_cuts")
 READING = tuple(field.name for field in fields(Reading))
 
