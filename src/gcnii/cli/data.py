@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json as json_format
+import shlex
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +30,8 @@ from gcnii.cli.options import (
 from gcnii.cli.terminal import table_console
 from gcnii.data.formats.packed import refuse_target, save
 from gcnii.data.formats.parts import refuse_folder
-from gcnii.errors import DataError, InputError, one_line, visible
+from gcnii.data.splits import about_times
+from gcnii.errors import DataError, InputError, notice, one_line, visible
 from gcnii.files import Document, user_path
 from gcnii.graph import Graph
 from gcnii.graph.columns import Columns
@@ -119,14 +122,43 @@ def check(
     kind = chosen_kind(graph.typical_weights)
     if graph.weighted and (sentence := about_skew(graph.typical_weights, kind, given=False)):
         print(f"gcnii: {sentence}", file=sys.stderr)
+    measured = _flattery(path, graph, tables)
     if json:
-        print_json(_facts(graph) | {"columns": _columns(graph.columns)})
+        print_json(_facts(graph) | {"columns": _columns(graph.columns)} | measured)
         return
     print(visible(f"{graph!r} is valid"))
     for name, value in _facts(graph).items():
         words = ", ".join(value) if isinstance(value, list) else value
         print(visible(f"  {name}: {words}"))
     _print_columns(graph.columns)
+    if measured:
+        print(visible(f"\n{measured['random split']['sentence']}"))
+
+
+def _flattery(path: Path, graph: Graph, tables: Tables | None) -> Document:
+    """What a random split flatters, measured where the nodes have times; else a hint at dates."""
+    if graph.times is None:
+        dates = [one.name for one in graph.columns or () if one.kind == "date" or one.of_dates]
+        for name in dates[:1]:
+            words = shlex.join(["gcnii", "data", "check", str(path), "--time", name])
+            notice(
+                f"{name!r} holds dates, and a random split of dated nodes can flatter; `{words}` "
+                "measures it"
+            )
+        return {}
+    from gcnii.inference.random_split import LARGE, flattery  # which loads torch
+
+    if not graph.splits or not graph.splits[0].test.any() or graph.n + graph.m > LARGE:
+        return {}
+    assert tables is not None
+    feature = tables.time in (*tables.numeric, *tables.date)
+    drop = tables.drop if feature else (*tables.drop, tables.time)
+    untimed = replace(tables, drop=drop, time="", time_edges="", time_shares="", time_cuts="")
+    with warnings.catch_warnings():  # what was said of the table is not said again
+        warnings.simplefilter("ignore")
+        plain = load_graph(path, untimed, offline=True)
+        found = flattery(graph, plain)
+    return {"random split": found.document()}
 
 
 def pack(
@@ -210,6 +242,8 @@ def _facts(graph: Graph) -> Document:
     }
     if graph.weighted:
         facts["median weight"] = float(f"{np.median(graph.typical_weights):.6g}")
+    if graph.times is not None and graph.splits:
+        facts["by time"] = about_times(graph)
     for split in graph.splits:
         facts |= {role: int(getattr(split, role).sum()) for role in ("train", "val", "test")}
     return facts

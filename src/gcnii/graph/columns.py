@@ -85,6 +85,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", re.ASCII
 )
+DATES = "dates; "  # how the reason begins for which a column of dates is left out
 EXACT_BELOW = 2**24  # whole numbers that float32 holds exactly
 
 
@@ -249,6 +250,11 @@ class Column:
             return 1 + self.missing
         of_categories = (self.other + self.missing) if self.kind == "categorical" else 0
         return len(self.values) + of_categories
+
+    @property
+    def of_dates(self) -> bool:
+        """Whether it is left out because its cells are dates."""
+        return self.reason.startswith(DATES)
 
     @property
     def about(self) -> str:
@@ -492,7 +498,7 @@ class Learner:
         if said == "numeric" or 2 * sum(map(_meant_as_number, known)) >= len(known):
             return self._words_among_numbers(name, cells)
         if all(map(is_date, known)):
-            reason = f"dates; {flag('date', name)} takes them as days"
+            reason = f"{DATES}{flag('date', name)} takes them as days"
             return Column(name, "ignored", reason=reason), cells
         return _categorical(name, cells), cells
 
