@@ -150,7 +150,7 @@ def trained(graph: Graph, member: str, device: str) -> Iterator[Floats]:
         else:
             columns = "own" if member == OWN_TREES else "neighbourhood"
             trees = Trees.fit(graph, split, columns=columns, seed=s)  # type: ignore[arg-type]
-            P = trees.probabilities(graph, Known.of(graph, split))
+            P = trees.answers(graph, Known.of(graph, split))
         yield calibrated(label_target_of(graph), P, graph, split)
 
 

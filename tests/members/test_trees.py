@@ -118,7 +118,7 @@ def test_trees_find_that_a_neighbours_label_decides(monkeypatch):
     known = Known.of(graph, split)
     asked = split.test & known.train[np.arange(n) ^ 1]
     for kind, low, high in (("neighbourhood", 0.99, 1), ("own", 0.3, 0.7)):
-        P = Trees.fit(graph, split, columns=kind).probabilities(graph, known)
+        P = Trees.fit(graph, split, columns=kind).answers(graph, known)
         assert low <= (P.argmax(1) == y)[asked].mean() <= high
 
 
@@ -136,9 +136,7 @@ def test_text_brings_back_the_same_trees_to_the_last_bit(blocks, kind):
     for graph in (variant(blocks, "directed"), replace(blocks, X=X)):
         grown, known = Trees.fit(graph, split, columns=kind), Known.of(graph, split)
         again = Trees.of(json.loads(json.dumps(grown.document())))
-        np.testing.assert_array_equal(
-            again.probabilities(graph, known), grown.probabilities(graph, known)
-        )
+        np.testing.assert_array_equal(again.answers(graph, known), grown.answers(graph, known))
         assert again.document() == grown.document()
 
 
@@ -147,7 +145,7 @@ def test_three_classes_one_of_them_without_training_nodes(blocks):
     y = np.where(blocks.X[:, 0] > 0, 3, blocks.labels)
     y = np.where(~split.train & (np.arange(blocks.n) % 5 == 0), 2, y)
     graph = replace(blocks, y=y)
-    P = Trees.fit(graph, split).probabilities(graph, Known.of(graph, split))
+    P = Trees.fit(graph, split).answers(graph, Known.of(graph, split))
     np.testing.assert_allclose(P.sum(1), 1)
     assert (P[:, 2] == 0).all()
     asked = split.test & (y != 2)
@@ -158,7 +156,7 @@ def test_one_class_alone_has_its_share_and_no_trees(blocks):
     graph = replace(blocks, y=np.where(blocks.splits[0].train, 1, blocks.labels))
     grown = Trees.fit(graph, blocks.splits[0])
     assert grown.forests == (None,)
-    P = Trees.of(grown.document()).probabilities(graph, Known.of(graph, blocks.splits[0]))
+    P = Trees.of(grown.document()).answers(graph, Known.of(graph, blocks.splits[0]))
     np.testing.assert_array_equal(P, [[0, 1]] * graph.n)
 
 
@@ -166,7 +164,7 @@ def test_each_of_several_labels_has_trees_of_its_own(blocks):
     split, y = blocks.splits[0], blocks.labels
     many = replace(blocks, y=np.stack([y, np.zeros_like(y), 1 - y], 1))
     grown, known = Trees.fit(many, split), Known.of(many, split)
-    P = Trees.of(grown.document()).probabilities(many, known)
+    P = Trees.of(grown.document()).answers(many, known)
     assert (P[:, 1] == 0).all()
     assert ((P[:, [0, 2]] > 0.5) == many.labels[:, [0, 2]])[split.test].mean() > 0.85
     assert refusal(SeveralLabels(50)) == ""
@@ -179,14 +177,14 @@ def test_new_nodes_are_answered_by_the_same_columns(blocks):
     X = np.concatenate([blocks.X, blocks.X[:2]])
     edges = np.concatenate([blocks.edges, [[0, 0], [300, 301]]], 1)
     more = Graph(X=X, edges=edges)
-    P = grown.probabilities(more, known)
+    P = grown.answers(more, known)
     assert P.shape == (302, 2)
     far = ~np.isin(np.arange(300), blocks.edges[:, (blocks.edges == 0).any(0)])
     near = np.isin(blocks.edges, np.flatnonzero(~far)).any(0)
     far[blocks.edges[:, near].ravel()] = False
-    np.testing.assert_array_equal(P[:300][far], grown.probabilities(blocks, known)[far])
+    np.testing.assert_array_equal(P[:300][far], grown.answers(blocks, known)[far])
     with pytest.raises(InputError, match="the trees take 5 features, but X has 6"):
-        Trees.fit(replace(blocks, X=blocks.X[:, :5]), split).probabilities(
+        Trees.fit(replace(blocks, X=blocks.X[:, :5]), split).answers(
             replace(blocks, X=blocks.X[:, :6]), known
         )
 

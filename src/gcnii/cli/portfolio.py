@@ -197,7 +197,8 @@ class Bundles:
 def _print(ensemble: Ensemble, bundles: Bundles, how: Running) -> None:
     from gcnii.inference.evaluate import graph_helps  # not for those who train one model
 
-    short, helps = short_form(ensemble, how.device), graph_helps(ensemble, how.device)
+    short, labels = short_form(ensemble, how.device), not ensemble.origin.targets
+    helps = graph_helps(ensemble, how.device) if labels else None
     if how.json:
         evaluation = {"evaluation": short.document() if short else None}
         evaluation["graph_helps"] = helps.document() if helps else None

@@ -142,7 +142,7 @@ def label_propagation(graph: Graph, split: Split) -> Candidates:
 def gradient_boosting(graph: Graph, split: Split, columns: Columns = "own") -> Candidates:
     """Trees on the columns of each node, or on those and its neighbourhood."""
     trees = Trees.fit(graph, split, columns=columns)
-    yield trees.probabilities(graph, Known.of(graph, split))
+    yield trees.answers(graph, Known.of(graph, split))
 
 
 PREDICTORS: dict[str, Callable[[Graph, Split], Candidates]] = {

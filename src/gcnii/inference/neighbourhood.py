@@ -302,7 +302,7 @@ class NearTrees(Kept):
         ball, found = asked.ball(TREES_SEE - 1), []
         for i, trees in enumerate(self.member.each):
             known = near(self.labels[i], ball)
-            P = trees.probabilities(ball.graph, known, first=len(ball.old))
+            P = trees.answers(ball.graph, known, first=len(ball.old))
             found.append(self.member.tempered(i, P, self.target))
         return np.stack(found)
 
@@ -360,8 +360,9 @@ class Spreading(Kept):
         assert P is not None
         size = None
         if self.said is not None:
-            trained = self.labels[i].train
-            size = float(np.abs(self.labels[i].Y - self.said[i])[trained].sum() / trained.sum())
+            own, trained = self.labels[i], self.labels[i].train
+            errors = np.abs(own.Y - own.standard(self.said[i]))[trained]
+            size = float(errors.sum() / trained.sum())
         corrected = member.each[i].corrected(P, S, known, size)
         return member.each[i].smoothed(corrected, S, known)
 

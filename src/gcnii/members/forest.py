@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.errors import BundleError, InputError
+from gcnii.graph.arrays import Labels
 from gcnii.targets.target import Floats, Ints
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Forest:
     """Trees whose leaves add up to scores.
 
     columns  of the tables that it takes
-    outputs  scores of each row: 1 where it answers yes or no, else one for each class
+    outputs  scores of each row: 1 for yes or no, or a number; else one for each class
     trees    in the order in which they grew, `outputs` of them in each round
     """
 
@@ -63,21 +64,23 @@ class Forest:
     def fit(
         cls,
         X: Table,
-        y: Ints,
-        val: tuple[Table, Ints],
+        y: Labels,
+        val: tuple[Table, Labels],
         *,
         settings: Mapping[str, float | int],
         rounds: int,
         seed: int,
         threads: int = 1,
     ) -> Forest:
-        """Trees for classes y = 0, 1, …, of as many rounds as give `val` the lowest log loss."""
+        """Trees for classes y = 0, 1, …, or numbers, of as many rounds as suit `val` best."""
         if missing := available():
             raise InputError(missing)
         import lightgbm as lgb
 
-        k = int(y.max()) + 1
-        kind = {"objective": "binary"} if k == 2 else {"objective": "multiclass", "num_class": k}
+        k = 1 if y.dtype.kind == "f" else int(y.max()) + 1
+        kind: dict[str, object] = {"objective": "multiclass", "num_class": k}
+        if k <= 2:
+            kind = {"objective": "regression" if k == 1 else "binary"}
         # The same trees whatever the number of threads.
         same = {"deterministic": True, "force_row_wise": True, "num_threads": threads, "seed": seed}
         params = {**kind, **settings, **same, "verbosity": -1}

@@ -8,7 +8,7 @@ import numpy as np
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph, Split
-from gcnii.targets import label_target_of
+from gcnii.targets import Numbers, as_labels, target_of
 from gcnii.targets.target import Bools, Floats
 
 
@@ -16,11 +16,14 @@ from gcnii.targets.target import Bools, Floats
 class Known:
     """The labels of the training nodes, and of no other: there is no place for another's.
 
-    Y          (n, k) ones for what a training node is; a row of zeros for every other node
+    Y          (n, k) ones for what a training node is, or its standardised numbers; a row of zeros
+               for every other node
     train      (n,) which nodes these are
-    shares     (k,) of the training nodes that are of each class, or have each label
+    shares     (k,) of the training nodes that are of each class, or have each label; or the means
+               of their numbers
     exclusive  whether a node has exactly one of the k
     directed   whether edges were one-way; if not, those of another graph are taken as they point
+    deviations (k,) of the training nodes' numbers; None of labels
     """
 
     Y: Floats
@@ -28,11 +31,17 @@ class Known:
     shares: Floats
     exclusive: bool
     directed: bool = False
+    deviations: Floats | None = None
 
     @classmethod
     def of(cls, graph: Graph, split: Split) -> Known:
         """What is known of a graph while one of its splits is trained."""
-        target = label_target_of(graph)
+        target = target_of(graph)
+        if isinstance(target, Numbers):
+            mean, deviation = target.learnt(graph.labels[split.train])
+            Y = np.where(split.train[:, None], (graph.labels - mean) / deviation, 0.0)
+            return cls(Y, split.train, mean, False, graph.directed, deviation)
+        target = as_labels(target, "indicators are")
         Y = target.indicators(graph.labels) * split.train[:, None]
         return cls(Y, split.train, Y[split.train].mean(0), target.exclusive, graph.directed)
 
@@ -48,6 +57,19 @@ class Known:
         return replace(self, Y=Y, train=train)
 
     @classmethod
-    def elsewhere(cls, n: int, shares: Floats, exclusive: bool) -> Known:
+    def elsewhere(
+        cls, n: int, shares: Floats, exclusive: bool, deviations: Floats | None = None
+    ) -> Known:
         """Of another graph of n nodes: no label of it is known, but how frequent each is."""
-        return cls(np.zeros((n, len(shares))), np.zeros(n, bool), shares, exclusive)
+        none = np.zeros((n, len(shares)))
+        return cls(none, np.zeros(n, bool), shares, exclusive, deviations=deviations)
+
+    def standard(self, answers: Floats) -> Floats:
+        """Answers (…, k) as Y has them: numbers are standardised, and probabilities as they are."""
+        if self.deviations is None:
+            return answers
+        return np.asarray((answers - self.shares) / self.deviations)
+
+    def answers(self, Y: Floats) -> Floats:
+        """What `standard` was given: numbers in units, and probabilities as they are."""
+        return Y if self.deviations is None else np.asarray(Y * self.deviations + self.shares)

@@ -22,7 +22,7 @@ from gcnii.graph import Graph, Split
 from gcnii.graph.past import past
 from gcnii.members.known import Known
 from gcnii.propagation.adjacency import adjacency
-from gcnii.targets import label_target_of
+from gcnii.targets import LabelTarget, target_of
 from gcnii.targets.target import Floats
 
 Kind = TypeVar("Kind")
@@ -40,10 +40,11 @@ UNSURE = 0.01  # of each probability that is judged, that it may be any label
 class LabelPropagation:
     """Y ← α S Y + (1 - α) Y0 from the training labels, with S = D^-½ A D^-½ (Zhou et al. 2003).
 
-    A node that no label reaches has the shares of the training nodes.  A training node is answered
-    by the others: its own label is left out, also where it returns from a neighbour; what would
-    return over a longer way than there and back is not, because finding it takes a solution for
-    each node.
+    A node that no label reaches has the shares of the training nodes.  Numbers spread as labels do:
+    the answer is a mean of the training nodes' around it, by how near they are.  A training node is
+    answered by the others: its own label is left out, also where it returns from a neighbour; what
+    would return over a longer way than there and back is not, because finding it takes a solution
+    for each node.
     """
 
     alpha: float
@@ -53,14 +54,14 @@ class LabelPropagation:
 
     @classmethod
     def fit(cls, graph: Graph, split: Split) -> LabelPropagation:
-        """That with the lowest log loss on the validation nodes."""
+        """That with the lowest log loss, or squared error, on the validation nodes."""
         known = Known.of(graph, split)
         S = symmetric(past(graph, "val"), known)
         tried = [cls(alpha) for alpha in _few(ALPHAS, S, known)]
         return _best(((one, one.spread(S, known)) for one in tried), graph, split)
 
     def __call__(self, graph: Graph, known: Known) -> Floats:
-        """(n, k) probabilities."""
+        """(n, k) probabilities, or values."""
         return self.spread(symmetric(graph, known), known.reaching(graph.n))
 
     def spread(self, S: sp.csr_array, known: Known) -> Floats:
@@ -76,6 +77,9 @@ class LabelPropagation:
         """(n, k) of what has come to nodes: of each label, and of any (n, k + 1)."""
         come = np.where(Y[:, -1:] > TINY, Y[:, -1:], 0)
         with np.errstate(invalid="ignore", divide="ignore"):
+            # Numbers can have any sign, and are turned back into units once they are means.
+            if known.deviations is not None:
+                return known.answers(np.where(come > 0, Y[:, :-1] / come, 0))
             return np.where(come > 0, np.maximum(Y[:, :-1], 0) / come, known.shares)
 
     def document(self) -> Document:
@@ -90,7 +94,9 @@ class LabelPropagation:
 
 @dataclass(frozen=True)
 class CorrectAndSmooth:
-    """Another's probabilities, corrected and smoothed over the graph (Huang et al. 2021).
+    """Another's answers, corrected and smoothed over the graph (Huang et al. 2021).
+
+    Of numbers, correcting is the residual propagation of Jia and Benson (2020).
 
     Correct: the errors Y - P of the training nodes spread, and are added to P.  Smooth: the
     training nodes get their own labels, and the rows spread.  A training node's own label is
@@ -140,7 +146,7 @@ class CorrectAndSmooth:
         """
         if self.scale == 0 or (size is None and not known.train.any()):
             return P
-        train = known.train[:, None]
+        train, P = known.train[:, None], known.standard(P)
         E = (known.Y - P) * train
         if self.scale is None:
             error = propagated(S, E, self.correct)
@@ -149,14 +155,17 @@ class CorrectAndSmooth:
             grown = np.divide(size, own, out=np.zeros_like(own), where=own * LARGEST > size)
         else:
             error, grown = _mean_error(S, E, known, self.correct), np.float64(self.scale)
-        Z = np.clip(P + np.where(train, E, error * grown), 0, 1)
+        Z = P + np.where(train, E, error * grown)
+        if known.deviations is not None:
+            return known.answers(Z)
+        Z = np.clip(Z, 0, 1)
         return Z / np.maximum(Z.sum(1, keepdims=True), TINY) if known.exclusive else Z
 
     def smoothed(self, Z: Floats, S: Spreads, known: Known) -> Floats:
         """Rows that have spread, those of the training nodes being their labels."""
-        start = np.where(known.train[:, None], known.Y, Z)
+        start = np.where(known.train[:, None], known.Y, known.standard(Z))
         G = propagated(S, np.column_stack([start, np.ones(len(start))]), self.smooth)
-        return np.asarray(G[:, :-1] / G[:, -1:])
+        return known.answers(np.asarray(G[:, :-1] / G[:, -1:]))
 
     def document(self) -> Document:
         return asdict(self)
@@ -210,10 +219,12 @@ def _few(alphas: tuple[float, ...], S: sp.csr_array, known: Known) -> tuple[floa
 
 def _best(tried: Iterator[tuple[Kind, Floats]], graph: Graph, split: Split) -> Kind:
     """The first of those with the lowest log loss on the validation nodes, if there are any."""
-    y, target = graph.labels[split.val], label_target_of(graph)
-    even = 1 / target.k if target.exclusive else 0.5
+    y, target = graph.labels[split.val], target_of(graph)
 
     def loss(P: Floats) -> float:
+        if not isinstance(target, LabelTarget):
+            return float(target.badness(P[split.val], y).sum())
+        even = 1 / target.k if target.exclusive else 0.5
         # One label that was thought impossible must not decide.
         sure = (1 - UNSURE) * P[split.val] + UNSURE * even
         return float(target.log_losses(sure, y).sum())

@@ -19,13 +19,14 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 
 from gcnii.errors import BundleError, InputError
-from gcnii.files import NOTHING, Document, Only, check
+from gcnii.files import NOTHING, Document, Maybe, Only, check
 from gcnii.graph import Features, Graph, Split
+from gcnii.graph.arrays import Labels, known_rows
 from gcnii.graph.past import features_there, past
 from gcnii.members.forest import Forest, Table
 from gcnii.members.known import Known
 from gcnii.propagation.adjacency import adjacency
-from gcnii.targets import LabelTarget, label_target_of
+from gcnii.targets import Classes, Target, target_of
 from gcnii.targets.target import Floats, Ints
 
 Columns = Literal["own", "neighbourhood"]
@@ -51,15 +52,16 @@ SHAPE = Only(
         "directed": bool,
         "exclusive": bool,
         "shares": [float],
+        "deviations": Maybe([float]),
         "forests": [(str, NOTHING)],
     }
 )
 
 
-def refusal(target: LabelTarget) -> str:
+def refusal(target: Target) -> str:
     """Why no trees are grown for what is predicted; "" if they can be."""
-    if not target.exclusive and target.k > MOST_LABELS:
-        return f"trees would have to be grown for each of {target.k} labels"
+    if not isinstance(target, Classes) and target.k > MOST_LABELS:
+        return f"trees would have to be grown for each of {target.k} {target.words[1]}"
     return ""
 
 
@@ -208,9 +210,10 @@ class Trees:
     encoder    how X becomes columns
     directed   whether edges were one-way, so that columns tell their ways apart
     exclusive  whether a node has exactly one of the k
-    shares     (k,) of the training nodes: what is answered where there are no trees
-    forests    one for all classes with training nodes, or one for each label; None where all
-               training nodes are alike
+    shares     (k,) of the training nodes, or means: what is answered where there are no trees
+    forests    one for all classes with training nodes, or one for each label or number; None where
+               all training nodes are alike
+    deviations (k,) by which the scores of numbers are multiplied; None of labels
     """
 
     columns: Columns
@@ -219,6 +222,7 @@ class Trees:
     exclusive: bool
     shares: Floats
     forests: tuple[Forest | None, ...] = ()
+    deviations: Floats | None = None
 
     @classmethod
     def fit(
@@ -231,15 +235,16 @@ class Trees:
         threads: int = 1,
         stops: Sequence[int] = (),
     ) -> Trees:
-        """Grow trees on the training nodes, until the log loss of the validation nodes rises.
+        """Grow trees on the training nodes, until the loss of the validation nodes rises.
 
         stops  the rounds of each forest, where none may validate
         """
-        if why := refusal(label_target_of(graph)):
+        if why := refusal(target_of(graph)):
             raise InputError(why)
         known, seen = Known.of(graph, split), past(graph, "train")
         encoder = Encoder.of(features_there(seen))
-        bare = cls(columns, encoder, graph.directed, known.exclusive, known.shares)
+        kind = columns, encoder, graph.directed, known.exclusive, known.shares
+        bare = cls(*kind, deviations=known.deviations)
         X, val = bare.table(seen, known), np.flatnonzero(split.val)
         if seen is not graph and columns == "neighbourhood":
             X[val] = bare.table(past(graph, "val"), known)[val]
@@ -253,8 +258,14 @@ class Trees:
         """Those with training nodes."""
         return np.flatnonzero(self.shares)
 
-    def targets(self, labels: Ints) -> Iterator[Ints]:
-        """(n,) what each forest is to tell, from 0; -1 where it is unknown or was not learnt."""
+    def targets(self, labels: Labels) -> Iterator[Labels]:
+        """(n,) what each forest is to tell, from 0; -1 where it is unknown or was not learnt.
+
+        Of numbers, deviations from the mean.
+        """
+        if self.deviations is not None:
+            yield from ((labels - self.shares) / self.deviations).T
+            return
         if not self.exclusive:
             yield from labels.T
             return
@@ -271,17 +282,24 @@ class Trees:
         ways = {"directed": self.directed, "extremes": whole}
         return np.column_stack([X, neighbourhood(graph, X, known, **ways)])
 
-    def probabilities(
-        self, graph: Graph, known: Known, *, threads: int = 1, first: int = 0
-    ) -> Floats:
-        """(n, k) of each node of the graph from the `first` on, also of those trained on."""
+    def elsewhere(self, n: int) -> Known:
+        """What is known of another graph of n nodes."""
+        return Known.elsewhere(n, self.shares, self.exclusive, self.deviations)
+
+    def answers(self, graph: Graph, known: Known, *, threads: int = 1, first: int = 0) -> Floats:
+        """(n, k) of each node of the graph from the `first` on, also of those trained on.
+
+        Probabilities, or values.
+        """
         X = self.table(graph, known)[first:]
         P = np.tile(self.shares, (len(X), 1))
         for j, forest in enumerate(self.forests):
             if forest is None:
                 continue
             scores = forest.scores(X, threads)
-            if not self.exclusive:
+            if self.deviations is not None:
+                P[:, j] += self.deviations[j] * scores[:, 0]
+            elif not self.exclusive:
                 P[:, j] = expit(scores[:, 0])
             elif forest.outputs == 1:
                 P[:, self.classes] = np.column_stack([expit(-scores), expit(scores)])
@@ -299,6 +317,7 @@ class Trees:
             "exclusive": self.exclusive,
             "shares": self.shares.tolist(),
             "forests": [forest and forest.text for forest in self.forests],
+            **({} if self.deviations is None else {"deviations": self.deviations.tolist()}),
         }
 
     @classmethod
@@ -311,12 +330,17 @@ class Trees:
         encoder = Encoder.stored(document["features"], document["components"])
         shares = np.array(document["shares"], np.float64)
         kind = document["columns"], encoder, document["directed"], document["exclusive"]
-        bare, texts = cls(*kind, shares), document["forests"]
+        deviations = document.get("deviations")
+        if deviations is not None:
+            deviations = np.array(deviations, np.float64)
+            if len(deviations) != len(shares) or deviations.min(initial=1) <= 0 or kind[3]:
+                raise BundleError("deviations of trees must be above 0, one for each number")
+        bare, texts = cls(*kind, shares, deviations=deviations), document["forests"]
         many = len(bare.classes) if bare.exclusive else 2
         wanted = 1 if bare.exclusive else len(shares)
         if not many or len(texts) != wanted or (many == 1 and texts != [None]):
             raise BundleError(f"trees of {len(shares)} labels cannot have {len(texts)} forests")
-        if not ((shares >= 0) & (shares <= 1)).all():
+        if deviations is None and not ((shares >= 0) & (shares <= 1)).all():
             raise BundleError("the shares of the trees' labels must lie between 0 and 1")
         outputs = 1 if many == 2 else many
         forests = (None if one is None else Forest.of(one, bare.width, outputs) for one in texts)
@@ -356,7 +380,7 @@ def _grown(
     X: Table,
     rows: Ints,
     val: Ints,
-    y: Ints,
+    y: Labels,
     *,
     rounds: int,
     seed: int,
@@ -364,7 +388,7 @@ def _grown(
     stop: int | None = None,
 ) -> Forest | None:
     """The forest of some training rows; None where they are all alike, or have no columns."""
-    val = val[y[val] >= 0] if stop is None else val[:0]
+    val = val[known_rows(y[val])] if stop is None else val[:0]
     found = y[rows]
     if (found == found[0]).all() or not X.shape[1]:  # nothing to tell apart, or to tell it by
         return None

@@ -227,8 +227,8 @@ class Boosted(Fitted[Trees]):
         """Labels of another graph are not known, and are missing from the columns there."""
         trees, known = self.each[i], asked.labels(self.runs[i])
         if known is None:
-            known = Known.elsewhere(asked.graph.n, trees.shares, trees.exclusive)
-        return trees.probabilities(asked.graph, known, threads=CPU_THREADS.number())
+            known = trees.elsewhere(asked.graph.n)
+        return trees.answers(asked.graph, known, threads=CPU_THREADS.number())
 
 
 @dataclass(frozen=True, eq=False)

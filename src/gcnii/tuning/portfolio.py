@@ -27,6 +27,7 @@ from gcnii.data.splits import folded, is_drawn
 from gcnii.errors import GcniiError, InputError, is_one_of
 from gcnii.files import CHECKPOINT, Document
 from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import Labels
 from gcnii.members.forest import available
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Columns, Trees, refusal
@@ -51,9 +52,9 @@ from gcnii.results.ensemble import (
 )
 from gcnii.results.fit import SILENT, Session, fit_plans
 from gcnii.results.result import KEPT, Origin, Probabilities
-from gcnii.targets import label_target_of
+from gcnii.targets import LabelTarget, target_of
 from gcnii.targets.objective import positive_class
-from gcnii.targets.scores import Answers
+from gcnii.targets.scores import LOWER, Answers
 from gcnii.targets.target import LEAST
 from gcnii.train.checkpoint import Checkpoint, remove
 from gcnii.train.group import Interrupt, interruptible
@@ -130,7 +131,6 @@ def prepared(
     """
     if not is_one_of(effort, get_args(Effort)):
         raise InputError(f"effort must be {', '.join(get_args(Effort))}, got {effort!r}")
-    label_target_of(graph, "combining several models is")
     start = time.monotonic() if began is None else began
     extent, asked = EXTENTS[effort], given or {}
     device = choose_device(session.device)
@@ -372,7 +372,7 @@ class Course:
             yield from self.points
             return
         yield LABELS
-        if why := available() or refusal(label_target_of(self.divided)):
+        if why := available() or refusal(target_of(self.divided)):
             self.left_out.append(why)
         else:
             yield from (TREES, OWN_TREES)
@@ -493,8 +493,8 @@ class Course:
 
     def _behind(self, run: Run) -> bool:
         """Whether a run is far below what another member has on the same split."""
-        if run.epochs < PROBATION or not run.curve:
-            return False
+        if run.epochs < PROBATION or not run.curve or self.recipe.scored_by in LOWER:
+            return False  # an error has no scale by which it is far
         others = [one.val for each in self.members.values() for one in each.runs]
         splits = [one.split for each in self.members.values() for one in each.runs]
         best = max((v for v, s in zip(others, splits, strict=True) if s == run.split), default=0.0)
@@ -600,8 +600,8 @@ class Course:
                 save_member(member, self.folder)
 
     def _graded(self, member: Kind) -> Kind:
-        """A member that is no network, calibrated and measured on each run's validation nodes."""
-        graph, target = self.divided, label_target_of(self.divided)
+        """A member that is no network, of labels calibrated, and measured on validation nodes."""
+        graph, target = self.divided, target_of(self.divided)
         asked = Asked(graph, graph, self.session.device)
         metric = target.score(self.recipe.scored_by).key
         runs, said = [], []
@@ -610,11 +610,13 @@ class Course:
             assert P is not None
             said.append(P)
             y, P = graph.labels[val], P[val]
-            if target.exclusive and len(y) >= LEAST:
-                T = target.best_temperature(np.log(np.maximum(P, TINY)), y)
-                P = target.tempered(P, T)
+            guess: Labels = P
+            if isinstance(target, LabelTarget):
+                if target.exclusive and len(y) >= LEAST:
+                    T = target.best_temperature(np.log(np.maximum(P, TINY)), y)
+                    P = target.tempered(P, T)
+                guess = target.decided(P, target.best_threshold(P, y))
             loss = badness(target, P, y)
-            guess = target.decided(P, target.best_threshold(P, y))
             part = None if graph.part is None else graph.part[val]
             score = Answers(target, P, guess, y, part, self.positive).scores[metric]
             runs.append(replace(run, temperature=T, val=float(score), val_loss=loss))

@@ -1,0 +1,92 @@
+"""The portfolio of numbers to predict: networks, trees, and the numbers of known neighbours."""
+
+import numpy as np
+import pytest
+from support.amounts import diffused
+
+import gcnii
+from gcnii.members.known import Known
+from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
+from gcnii.members.trees import Trees
+from gcnii.results.ensemble import greedy
+from gcnii.targets import target_of
+
+HOW = {"effort": "quick", "epochs": 20, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return diffused(side=14, steps=8, targets=("heat", "cold"), unit=100.0)
+
+
+@pytest.fixture(scope="module")
+def ensemble(grid):
+    return gcnii.fit(grid, **HOW)
+
+
+@pytest.mark.slow
+def test_a_portfolio_of_numbers_has_trees_networks_and_neighbours(grid, ensemble):
+    board = {row["member"]: row for row in ensemble.leaderboard()}
+    assert {"trees", "trees-own", "label-propagation", "mlp", "gcnii"} <= set(board)
+    assert ensemble.metric == "R²"
+    assert ensemble.val[0] >= max(row["val"] for row in board.values()) - 0.02
+    assert ensemble.left_out == ()
+
+
+@pytest.mark.slow
+def test_an_ensemble_of_numbers_opens_as_it_was_saved(grid, ensemble, tmp_path):
+    opened = gcnii.open_bundle(ensemble.save(tmp_path / "e")).knowing(grid)
+    np.testing.assert_allclose(opened.predict(grid), ensemble.predict(grid), rtol=1e-9)
+
+
+@pytest.mark.parametrize("columns", ["own", "neighbourhood"])
+def test_trees_of_numbers_answer_in_units_and_open_again(grid, columns):
+    split = grid.splits[0]
+    trees, known = Trees.fit(grid, split, columns=columns), Known.of(grid, split)
+    again = Trees.of(trees.document())
+    values = trees.answers(grid, known)
+    np.testing.assert_array_equal(again.answers(grid, known), values)
+    spread = np.abs(grid.y - grid.y[split.train].mean(0))[split.train].mean()
+    assert np.abs(values - grid.y)[split.train].mean() < spread
+
+
+def test_a_nodes_own_number_is_not_among_its_columns(grid):
+    split = grid.splits[0]
+    trees = Trees.fit(grid, split)
+    node = np.flatnonzero(split.train)[0]
+    known = Known.of(grid, split)
+    other = Known.of(grid, split)
+    other.Y[node] += 5.0
+    np.testing.assert_array_equal(trees.table(grid, known)[node], trees.table(grid, other)[node])
+
+
+def test_numbers_of_known_neighbours_spread_in_units(grid):
+    split = grid.splits[0]
+    values = LabelPropagation.fit(grid, split)(grid, Known.of(grid, split))
+    assert np.mean(target_of(grid).badness(values[split.test], grid.y[split.test])) < 0.5
+
+
+def test_residuals_spread_and_correct_what_another_says(grid):
+    split = grid.splits[0]
+    said = np.broadcast_to(grid.y[split.train].mean(0), grid.y.shape)
+    better = CorrectAndSmooth.fit(said, grid, split)(said, grid, Known.of(grid, split))
+    target, y = target_of(grid), grid.y[split.test]
+    assert target.badness(better[split.test], y).mean() < 0.7
+
+
+def test_weights_are_those_of_the_lowest_squared_error():
+    y = np.random.default_rng(0).normal(size=(200, 1))
+    noise = np.random.default_rng(1).normal(size=(3, 200, 1))
+    members = y + noise * np.array([0.3, 0.3, 3.0])[:, None, None]
+    graph = diffused(side=4)
+    weights = greedy(members, y, target_of(graph))
+    assert weights[2] < 0.05
+    np.testing.assert_allclose(weights[:2], 0.5, atol=0.15)
+
+
+def test_a_member_of_a_number_below_zero_weighs_what_it_would_above():
+    y = np.random.default_rng(0).normal(size=(100, 1))
+    members = np.stack([y + 0.1, y - 0.4, np.zeros_like(y)])
+    graph = diffused(side=4)
+    here, there = (greedy(members - by, y - by, target_of(graph)) for by in (0, 1e6))
+    np.testing.assert_allclose(here, there)
