@@ -5,7 +5,7 @@ from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from gcnii.kernels import attend, draw, gather, layer, mask
+from gcnii.kernels import attend, draw, gather, layer, layouts, loss, mask
 
 INDICES = (
     "order",
@@ -36,7 +36,7 @@ def check(kernel, constants, stored, matrices, warps=4):
         | ({"starts": "*i64"} if "SHARED" in constants else {})
         | {"met": "*u8", "loops": "*fp32", "place": "*i32", "out": "*i32"}
         | dict.fromkeys(("s_high", "s_low", "t_high", "t_low"), "i64")
-        | {"others": "*i32"}
+        | {"others": "*i32", "y": "*i64"}
     )
     types |= dict.fromkeys(matrices.split(), f"*{stored}")
     types |= {"order": "*i64"} if "others" in kernel.arg_names else {}
@@ -90,3 +90,6 @@ for root in (False, True):
     check(draw._fill, {"BLOCK": 64, "ROOT": root}, "i64", DRAWN)
 check(mask._key_run, {"BLOCK": 1024}, "i32", "out")
 check(mask._epoch_keys, {"EACH": True, "STEP": True}, "i32", "seeds epoch step first out")
+check(layouts._place, {"BLOCK": 1024}, "fp32", "out")
+for kernel in (loss._entropies, loss._gradient):
+    check(kernel, {"TYPE": tl.float32, "ROWS": 8, "COLUMNS": 128}, "fp32", "scores G out")

@@ -23,6 +23,7 @@ from gcnii.memory import BUSY
 INNER = 64  # columns of a product's inner dimension that are taken at once
 PART = 32  # the same for GCNII*'s second product, which has fewer registers left
 PARTS, ROWS = 8, 16  # into which the rows of a weight's gradient are cut, and rows taken at once
+PROGRAMS = 128  # of one replica's products, at least
 
 
 def forward_layer(
@@ -85,7 +86,7 @@ def backward_layer(
 def initial_gradient(dZ: Tensor, M: Tensor, scale: float, out: Tensor, *, add: bool) -> None:
     """out [+]= scale Σ_l dZ_l M_lᵀ for dZ (r, L, n, h), M (L, r, h, h) and out (r, n, h)."""
     replicas, layers, n, width = dZ.shape
-    size, block = _size(width), 64
+    size, block = _size(width), 64 if replicas * n >= BUSY else 32
     _initial[(triton.cdiv(n, block), replicas)](
         dZ, M, out, n, width, layers, scale,
         dZ.stride(0), dZ.stride(1), M.stride(1), M.stride(0), out.stride(0),
@@ -106,7 +107,7 @@ def weight_gradients(S: Tensor, dZ: Tensor, out: Tensor) -> None:
         out.copy_(products.transpose(0, 1))
         return
     size, exact = _size(width), precision()
-    part = triton.cdiv(n, PARTS * ROWS) * ROWS
+    part = triton.cdiv(n, max(PARTS, PROGRAMS // layers) * ROWS) * ROWS
     sums = torch.empty(triton.cdiv(n, part), *out.shape, device=out.device)
     _products[(len(sums), layers, replicas)](
         S, dZ, sums, n, width, part, S.stride(0), S.stride(1), dZ.stride(0), dZ.stride(1),

@@ -10,6 +10,8 @@ others: rows are sorted by falling length, and the entries of a hub are spread o
 whose sums are added up at the end.
 """
 
+# mypy: disable-error-code="untyped-decorator, no-untyped-def, misc"
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,12 +19,35 @@ from typing import NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import torch
+import triton
+import triton.language as tl
 from torch import Tensor
 
 from gcnii.kernels import offsets, row_and_step
 
 PIECE = 32  # entries per piece
 UNROLL = 2  # entries of a row that are fetched together
+PADDING, ONE = -1, -2  # in the place of an entry's position: its value is 0, or 1
+PLACED = 1024  # values that a program puts in their places
+
+
+def _placed(values: Tensor, place: Tensor) -> Tensor:
+    """values (r, entries) in the order of `place` (places,), with its zeros and ones."""
+    values, out = values.contiguous(), values.new_empty(len(values), len(place))
+    if out.numel():
+        _place[(triton.cdiv(len(place), PLACED), len(values))](
+            values, place, out, len(place), values.stride(0), BLOCK=PLACED
+        )
+    return out
+
+
+@triton.jit
+def _place(values, place, out, places, values_r, BLOCK: tl.constexpr):
+    replica = tl.program_id(1).to(tl.int64)
+    to = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.load(place + to, mask=to < places, other=-1)
+    value = tl.load(values + replica * values_r + at, mask=at >= 0, other=0.0)
+    tl.store(out + replica * places + to, tl.where(at == -2, 1.0, value), mask=to < places)
 
 
 class Cut(NamedTuple):
@@ -60,8 +85,8 @@ class Schedule:
     order    (blocks · block,) int32 the rows, -1 where a block has fewer
     offsets  (blocks + 1,) int32: block b's entries are offsets[b] … offsets[b + 1] of the next two
     index    (entries · block,) int32 the column, or of a hub the piece; -1 where a row has ended
-    place    (entries · block,) int32 the position of the entry's value in CSR order; after the last
-             value come a 1, for pieces, and a 0, for padding
+    place    (entries · block,) int32 the position of the entry's value in CSR order; -1: a 0, for
+             padding; -2: a 1, for pieces
     columns  (CSR's entries,) int32, for the pieces
     starts, ends  (pieces,) int32 the range of CSR entries of each piece
     """
@@ -79,9 +104,7 @@ class Schedule:
 
     def with_values(self, values: Tensor) -> ScheduledMatrix:
         """Add the values in CSR order: (1, entries), or (r, entries) where replicas differ."""
-        rows = len(values)
-        constants = values.new_ones(rows, 1), values.new_zeros(rows, 1)
-        return ScheduledMatrix(self, values, torch.cat([values, *constants], 1)[:, self.place])
+        return ScheduledMatrix(self, values, _placed(values, self.place))
 
     @classmethod
     def of(cls, rows: Tensor, columns: Tensor, cut: Cut, among: Tensor | None = None) -> Schedule:
@@ -100,9 +123,8 @@ class Schedule:
         hubs, others = order[:many], order[many:]
         pieces = (length[hubs] + PIECE - 1) // PIECE
         starts, ends = _pieces(rows, hubs, pieces)
-        front = _blocks(hubs, pieces, pieces.cumsum(0) - pieces, None, len(columns), block)
-        first = rows[:-1][others].long()
-        back = _blocks(others, length[others], first, columns, len(columns), block)
+        front = _blocks(hubs, pieces, pieces.cumsum(0) - pieces, None, block)
+        back = _blocks(others, length[others], rows[:-1][others].long(), columns, block)
         order, counts, index, place = (torch.cat(both) for both in zip(front, back, strict=True))
         where = order.int(), offsets(counts).int(), index.int(), place.int()
         return cls(block, len(front[1]), *where, columns, starts, ends, len(length))
@@ -117,7 +139,7 @@ def _pieces(rows: Tensor, hubs: Tensor, pieces: Tensor) -> tuple[Tensor, Tensor]
 
 
 def _blocks(
-    order: Tensor, length: Tensor, first: Tensor, columns: Tensor | None, entries: int, block: int
+    order: Tensor, length: Tensor, first: Tensor, columns: Tensor | None, block: int
 ) -> tuple[Tensor, ...]:
     """The rows padded to whole blocks, each block's entries, and a Schedule's index and place.
 
@@ -127,13 +149,10 @@ def _blocks(
     row, step = row_and_step(length)
     slot = ((counts.cumsum(0) - counts)[row // block] + step) * block + row % block
     size = int(counts.sum()) * block
-    index, place = (
-        torch.full((size,), fill, dtype=torch.int32, device=row.device)
-        for fill in (-1, entries + 1)
-    )
+    index, place = torch.full((2, size), PADDING, dtype=torch.int32, device=row.device)
     entry = (first[row] + step).int()
     index[slot] = entry if columns is None else columns[entry]
-    place[slot] = entries if columns is None else entry
+    place[slot] = ONE if columns is None else entry
     return filled, counts, index, place
 
 
@@ -171,8 +190,7 @@ class Slots:
     offsets  (blocks + 1,) int32: block b's entries are offsets[b] … offsets[b + 1] of the next two
     index    (entries · block,) int32 columns, -1 where a slot has ended; and AHEAD more, to be read
              ahead
-    place    (entries · block,) int32 the position of the entry's value in CSR order, after whose
-             last comes a 0
+    place    (entries · block,) int32 the position of the entry's value in CSR order; -1: a 0
     """
 
     block: int
@@ -189,8 +207,7 @@ class Slots:
 
     def with_values(self, values: Tensor) -> SlottedMatrix:
         """Add the values in CSR order: (1, entries), or (r, entries) where replicas differ."""
-        padded = torch.cat([values, values.new_zeros(len(values), 1)], 1)
-        return SlottedMatrix(self, padded[:, self.place])
+        return SlottedMatrix(self, _placed(values, self.place))
 
     @classmethod
     def of(
@@ -215,7 +232,7 @@ class Slots:
         starts = offsets(_longest(share, first // block, len(filled) // block))
         where, entry = _entries(length, share, first, starts, rows[:-1][order].long(), block)
         size = int(starts[-1]) * block
-        index, place = first.new_full((size + AHEAD * block,), -1), first.new_full((size,), entries)
+        index, place = (first.new_full((count,), PADDING) for count in (size + AHEAD * block, size))
         index[where], place[where] = columns[entry].long(), entry
         return cls(block, hubs, *(one.int() for one in (filled, owner, starts, index, place)))
 

@@ -61,7 +61,8 @@ Wide = ScheduledMatrix | WideCut
 Matrix = Narrow | Wide
 Step = Callable[..., None]  # a layer, as `_wide_layer` is called
 FEW = 6000  # rows over all replicas: programs of 16 rows each then take turns at most once
-TOGETHER = 16  # layers whose weights' gradients are found at once
+TOGETHER = 16  # layers whose weights' gradients are found at once, at most
+LAST = 4  # of the first layers, which come last, so that little is left to wait for
 
 
 def order(pattern: CSR, H: Tensor, *, back: bool = False) -> Order:
@@ -213,16 +214,16 @@ def _fused_gradients(
     layers, dH0, dM1 = len(M1), torch.empty_like(dH), torch.empty_like(M1)
     M, scale = (M1, alpha) if M2 is None else (M2, 1.0)
     busy = len(S) * S.shape[2] >= BUSY
-    together = layers if busy else TOGETHER
+    ends = {0: layers} if busy else dict(_groups(layers))
 
     def sum_up(first: int) -> None:
-        some = slice(first, first + together)
+        some = slice(first, ends[first])
         weight_gradients(S[:, some], D[:, some], dM1[some])
-        initial_gradient(D[:, some], M[some], scale, dH0, add=first + together < layers)
+        initial_gradient(D[:, some], M[some], scale, dH0, add=ends[first] < layers)
 
     with Beside(D.device) as beside:
         for l in range(layers - 1, -1, -1):
-            if l % together == 0 and not busy:
+            if l in ends and not busy:
                 beside.launch(partial(sum_up, l))
             dZ, below = D[:, l], D[:, l - 1] if l else None
             out, back = dH if below is None else below, l % 2 == 1
@@ -232,6 +233,14 @@ def _fused_gradients(
     if busy:
         sum_up(0)
     return dH0, dM1
+
+
+def _groups(layers: int) -> Iterator[tuple[int, int]]:
+    """The first layers of groups whose gradients are found at once, and where each group ends."""
+    first, size = 0, LAST
+    while first < layers:
+        yield first, min(first + size, layers)
+        first, size = first + size, min(2 * size, TOGETHER)
 
 
 def _wide_gradients(

@@ -117,8 +117,14 @@ def identity_mapping(W: Tensor, beta: float | Tensor, scale: float | Tensor = 1.
 
     One small matrix instead of two passes over n rows: (1-β) S + β S W = S ((1-β) I + β W).
     """
-    I = torch.eye(W.shape[-1], dtype=W.dtype, device=W.device)
-    return blend(scale * I, W, beta)
+    I = _identity(W.shape[-1], W.dtype, W.device)
+    return blend(I if isinstance(scale, float) and scale == 1 else scale * I, W, beta)
+
+
+@lru_cache(maxsize=16)  # made once, because a GPU would fill it in two launches for each pass
+@torch.inference_mode(False)
+def _identity(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.eye(width, dtype=dtype, device=device)
 
 
 class HasBeta(Protocol):

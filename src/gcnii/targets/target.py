@@ -28,6 +28,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid, nll_loss
 
+from gcnii import kernels
 from gcnii.errors import InputError
 from gcnii.graph.arrays import Labels
 from gcnii.targets.scores import (
@@ -399,6 +400,17 @@ def log_mean(log_p: Tensor) -> Tensor:
     return log_p.detach().logsumexp(1) - log(log_p.shape[1])
 
 
+def _entropies(scores: Tensor, y: Tensor) -> Tensor:
+    """(r, n) -log softmax of scores (r, n, k) at y (n,); any number where y < 0."""
+    if kernels.usable(scores):
+        from gcnii.kernels.loss import Entropies
+
+        return Entropies.apply(scores, y)  # type: ignore[no-any-return, no-untyped-call]
+    labels = y.clamp(min=0).expand(len(scores), -1)
+    each = nll_loss(scores.log_softmax(-1).flatten(0, 1), labels.flatten(), reduction="none")
+    return each.view(scores.shape[:2])
+
+
 @final
 @dataclass(frozen=True)
 class Classes(LabelTarget):
@@ -417,13 +429,7 @@ class Classes(LabelTarget):
     def losses(
         self, scores: Tensor, y: Tensor, learnt: Tensor | None, focal: float = 0.0
     ) -> Tensor:
-        y = y.clamp(min=0)
-        each = nll_loss(
-            scores.log_softmax(-1).flatten(0, 1),
-            y.expand(len(scores), -1).flatten(),
-            reduction="none",
-        ).view(scores.shape[:2])
-        each = focused(each, focal)
+        each, y = focused(_entropies(scores, y), focal), y.clamp(min=0)
         return each if learnt is None else each * learnt.to(scores.dtype)[:, y]
 
     def ordered(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ SIGHUP a training ends after its epoch, and nothing is lost.
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import signal
@@ -113,10 +114,24 @@ def _aside(stream: torch.cuda.Stream | None) -> Iterator[None]:
 def cuda_graph(epoch: Work, pool: Pool | None) -> Work:
     """Capture on the current stream, into memory of this pool."""
     graph = torch.cuda.CUDAGraph()
-    # Other threads use streams of their own meanwhile, and do not break the capture.
-    with torch.cuda.graph(graph, pool, torch.cuda.current_stream(), "thread_local"):
+    # Other threads use streams of their own meanwhile, and do not break the capture.  What collects
+    # an earlier training might: memory that was pinned for it waits for the device.
+    stream = torch.cuda.current_stream()
+    with _without_collecting(), torch.cuda.graph(graph, pool, stream, "thread_local"):
         epoch()
     return graph.replay
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Put Python's garbage collection off."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 CAPTURES: dict[str, Callable[[Work, Pool | None], Work]] = {"cuda": cuda_graph}

@@ -159,7 +159,7 @@ class Replicas:
         loss = self.views.loss(objective, scores)
         pull = self.views.pull(objective, scores, epoch)
         total = loss if pull is None else loss + pull
-        gradients = torch.autograd.grad(total.sum(), self.flats)
+        gradients = torch.autograd.grad(total, self.flats, torch.ones_like(total))
         for flat, gradient in zip(self.flats, gradients, strict=True):
             flat.grad = objective.total(gradient)  # of all processes, if there are several
         return scores[0].detach(), loss.detach()

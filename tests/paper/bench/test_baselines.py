@@ -81,6 +81,8 @@ def test_from_our_weights_a_baseline_has_our_loss_after_every_epoch(who, monkeyp
 
 
 @pytest.mark.cuda
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # torch's own
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty:UserWarning")
 @pytest.mark.parametrize("who", ["pyg-graph", "pyg-compiled"])
 def test_what_is_captured_has_our_loss_too(who):
     cuda = torch.device("cuda")

@@ -321,7 +321,8 @@ def dense_product(S: Tensor, M: Tensor) -> Tensor:
 
     A row's numbers depend neither on the other rows, nor on replicas and threads.
     """
-    if S.dtype != torch.float32 or S[0].numel() * len(M[0]) < LEAST or not _onednn_is_faster():
+    small = S[0].numel() * len(M[0]) < LEAST
+    if not S.is_cpu or S.dtype != torch.float32 or small or not _onednn_is_faster():
         return torch.bmm(S, M)
     linear = torch.ops.mkldnn._linear_pointwise
     each = [linear(s, m.T, None, "none", [], "") for s, m in zip(S, M, strict=True)]
