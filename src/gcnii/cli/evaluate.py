@@ -25,8 +25,8 @@ TrainingGraph = Annotated[
 Baselines = Annotated[
     bool,
     Parameter(
-        help="Compare with logistic regression, label propagation and gradient boosting, or with "
-        "the majority only."
+        help="Compare with a linear model, the neighbours and gradient boosting, or with the "
+        "majority or the mean only."
     ),
 ]
 

@@ -1,8 +1,8 @@
 """What a model is compared with on the same split, and what its test nodes are like.
 
-Baselines: the majority, the features alone, the graph alone, and trees.  What each may choose is
-chosen on the validation nodes; test nodes are only answered.  Neighbourhoods: accuracy by degree,
-by homophily and by distance to a label.  Twins: test nodes that equal a training node.
+Baselines: the majority or the mean, the features alone, the graph alone, and trees.  What each may
+choose is chosen on the validation nodes; test nodes are only answered.  Neighbourhoods: accuracy by
+degree, by homophily and by distance to a label.  Twins: test nodes that equal a training node.
 """
 
 from __future__ import annotations
@@ -29,29 +29,34 @@ from gcnii.members.known import Known
 from gcnii.members.propagation import LabelPropagation
 from gcnii.members.trees import NARROW, WIDE, Columns, Trees, refusal, work
 from gcnii.propagation.adjacency import adjacency
-from gcnii.targets import LabelTarget, label_target_of
+from gcnii.targets import LabelTarget, Target, label_target_of, target_of
 from gcnii.targets.interval import wilson
 from gcnii.targets.scores import Answers, percent, share
 from gcnii.targets.target import HALF, Floats, Ints
 
 CS = (0.1, 1.0, 10.0)  # inverse strengths of logistic regression
+ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # strengths of ridge regression
+ADDED = (0.0, 1.0, 4.0)  # nodes with the mean that are added to the neighbours of a node
 MAJORITY, FEATURES, GRAPH = "majority", "logistic regression", "label propagation"
+MEAN, LINEAR, AROUND = "mean", "linear regression", "mean of neighbours"
 BOOSTED, BOOSTED_AROUND = "gradient boosting", "gradient boosting with neighbours"
 
-Candidates = Iterator[Floats]  # (n, k) probabilities of all nodes, one matrix for each choice
+# (n, k) probabilities of all nodes, or values, one matrix for each choice
+Candidates = Iterator[Floats]
 
 
 def baseline(name: str, graph: Graph, *splits: Split) -> Answers:
     """What the baseline of this name says of the test nodes of a split; of folds, the mean."""
     each = [_chosen(name, graph, split) for split in splits]
     P, threshold = np.mean([P for P, _ in each], 0), fmean(bound for _, bound in each)
-    target, test = label_target_of(graph), splits[0].test
+    target, test = target_of(graph), splits[0].test
     part = None if graph.part is None else graph.part[test]
-    return Answers(target, P, target.decided(P, threshold), graph.labels[test], part)
+    guess = target.decided(P, threshold) if isinstance(target, LabelTarget) else P
+    return Answers(target, P, guess, graph.labels[test], part)
 
 
 def _chosen(name: str, graph: Graph, split: Split) -> tuple[Floats, float]:
-    """(test nodes, k) probabilities, and the threshold, of what validation prefers."""
+    """(test nodes, k) answers, and the threshold, of what validation prefers."""
     best: tuple[float, Floats, float] | None = None
     for P in PREDICTORS[name](graph, split):
         score, threshold = _judged(graph, P[split.val], split.val)
@@ -62,10 +67,15 @@ def _chosen(name: str, graph: Graph, split: Split) -> tuple[Floats, float]:
 
 
 def _judged(graph: Graph, P: Floats, val: NDArray[np.bool_]) -> tuple[float, float]:
-    """Accuracy on validation; of several labels, micro-F1 with the best threshold, and that."""
-    y, target = graph.labels[val], label_target_of(graph)
+    """Accuracy on validation; of several labels, micro-F1 with the best threshold, and that.
+
+    Of numbers, the squared error, with a minus.
+    """
+    y, target = graph.labels[val], target_of(graph)
     if not len(y):
         return 0.0, HALF
+    if not isinstance(target, LabelTarget):
+        return -float(target.badness(P, y).mean()), HALF
     threshold = target.best_threshold(P, y)
     return target.counts(y, target.decided(P, threshold)).micro_f1, threshold
 
@@ -85,7 +95,10 @@ def _labels(graph: Graph, split: Split) -> Floats:
 
 def tie(graph: Graph, split: Split) -> Iterator[str]:
     """That several classes are the largest, of which the majority names the first."""
-    target, counts = label_target_of(graph), _labels(graph, split).sum(0)
+    target = target_of(graph)
+    if not isinstance(target, LabelTarget):
+        return
+    counts = _labels(graph, split).sum(0)
     most = np.flatnonzero(counts == counts.max())
     if target.exclusive and len(most) > 1:
         yield (
@@ -134,6 +147,36 @@ def training_rows(graph: Graph, split: Split) -> Ints:
     return affordable(np.flatnonzero(split.train), graph.X, graph.k)
 
 
+def mean(graph: Graph, split: Split) -> Candidates:
+    """That of the nodes with numbers that are not tested, for every node."""
+    known = graph.labels[split.train | split.val]
+    yield np.tile(known.mean(0), (graph.n, 1))
+
+
+def linear_regression(graph: Graph, split: Split) -> Candidates:
+    """Ridge regression on the features alone."""
+    from sklearn.linear_model import Ridge
+
+    rows = training_rows(graph, split)
+    y = graph.labels[rows]
+    for scaler in _scalers(graph):
+        X = scaler.fit(graph.X[rows]).transform(graph.X)
+        for alpha in ALPHAS:
+            fitted = Ridge(alpha=alpha).fit(X[rows], y)
+            yield np.asarray(fitted.predict(X)).reshape(graph.n, graph.k)
+
+
+def mean_of_neighbours(graph: Graph, split: Split) -> Candidates:
+    """On the graph alone: that of the training nodes that a node is joined to, whatever way."""
+    y, train = graph.labels, split.train.astype(np.float64)[:, None]
+    usual = y[split.train].mean(0)
+    A = NodeNeighbourhoods(graph).A
+    total, several = A @ (np.where(split.train[:, None], y - usual, 0.0)), A @ train
+    for added in ADDED:
+        size = several + added
+        yield usual + np.divide(total, size, out=np.zeros_like(total), where=size > 0)
+
+
 def label_propagation(graph: Graph, split: Split) -> Candidates:
     """On the graph alone: the labels of the training nodes spread along the edges."""
     yield LabelPropagation.fit(graph, split)(graph, Known.of(graph, split))
@@ -151,31 +194,46 @@ PREDICTORS: dict[str, Callable[[Graph, Split], Candidates]] = {
     GRAPH: label_propagation,
     BOOSTED: gradient_boosting,
     BOOSTED_AROUND: partial(gradient_boosting, columns="neighbourhood"),
+    MEAN: mean,
+    LINEAR: linear_regression,
+    AROUND: mean_of_neighbours,
 }
+OF_LABELS = (MAJORITY, FEATURES, GRAPH, BOOSTED, BOOSTED_AROUND)
+OF_NUMBERS = (MEAN, LINEAR, AROUND)
 
 
-def baselines_of(target: LabelTarget) -> tuple[str, ...]:
-    """Those that can predict it."""
+def baselines_of(target: Target) -> tuple[str, ...]:
+    """Those that can predict it; the first costs nothing."""
+    if not isinstance(target, LabelTarget):
+        return OF_NUMBERS
     no_trees = available() or refusal(target)
-    return tuple(one for one in PREDICTORS if not no_trees or not one.startswith(BOOSTED))
+    return tuple(one for one in OF_LABELS if not no_trees or not one.startswith(BOOSTED))
 
 
 def notes(graph: Graph, split: Split) -> Iterator[str]:
     """Equal classes, and what was left out to save time or because it cannot be had."""
     yield from tie(graph, split)
-    there, seen = int(split.train.sum()), {FEATURES: len(training_rows(graph, split))}
-    if no_trees := available() or refusal(label_target_of(graph)):
+    target, there = target_of(graph), int(split.train.sum())
+    if not isinstance(target, LabelTarget):
+        yield from _sampled({LINEAR: len(training_rows(graph, split))}, there)
+        return
+    seen = {FEATURES: len(training_rows(graph, split))}
+    if no_trees := available() or refusal(target):
         yield f"{BOOSTED} is left out: {no_trees}"
     else:
         seen[BOOSTED] = len(work(graph, split, "own")[0])
         seen[BOOSTED_AROUND] = len(work(graph, split, "neighbourhood")[0])
         if graph.d > WIDE:
             yield f"{BOOSTED} saw {NARROW} columns (SVD) in place of {graph.d:,} features"
+    yield from _sampled(seen, there)
+    if not target.exclusive:
+        yield "accuracy by degree, homophily and distance is for nodes with one label each"
+
+
+def _sampled(seen: Mapping[str, int], there: int) -> Iterator[str]:
     for name, used in seen.items():
         if used < there:
             yield f"{name} saw {used:,} of the {there:,} training nodes, to save time"
-    if not label_target_of(graph).exclusive:
-        yield "accuracy by degree, homophily and distance is for nodes with one label each"
 
 
 DEGREES = (0, 1, 2, 4, 8, 16, 32, 64)  # where the groups begin
@@ -237,7 +295,12 @@ def groups(around: NodeNeighbourhoods, roles: Mapping[str, Nodes], right: Nodes)
 
 
 def by_degree(degree: Ints, right: Nodes) -> list[Document]:
-    """In spans 0, 1, 2–3, 4–7, … 64 and more; a tiny one is joined to its neighbour."""
+    """In the spans of degrees."""
+    return _rows(degree_spans(degree), right)
+
+
+def degree_spans(degree: Ints) -> dict[str, Nodes]:
+    """Which nodes are in spans 0, 1, 2–3, 4–7, … 64 and more; a tiny one joins its neighbour."""
     spans: list[tuple[float, float]] = []
     for low, high in pairwise((*DEGREES, inf)):
         if not _between(degree, low, high).any():
@@ -248,7 +311,7 @@ def by_degree(degree: Ints, right: Nodes) -> list[Document]:
     if len(spans) > 1 and _between(degree, *spans[-1]).sum() < TINY:
         _, high = spans.pop()
         spans[-1] = spans[-1][0], high
-    return _rows({_span(*one): _between(degree, *one) for one in spans}, right)
+    return {_span(*one): _between(degree, *one) for one in spans}
 
 
 def _between(degree: Ints, low: float, high: float) -> Nodes:

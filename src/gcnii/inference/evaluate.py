@@ -1,12 +1,14 @@
 """What is known about a model's errors: scores with intervals, baselines, tables and warnings.
 
 evaluate    measure a result on the test nodes of its own splits, beside baselines
-Evaluation  all that was measured, as a value that prints itself
+Evaluation  all that was measured, as a value that prints itself: a LabelEvaluation or, of numbers,
+            a NumberEvaluation
 """
 
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -19,11 +21,14 @@ from gcnii.errors import InputError, notice
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.inference.baselines import (
+    AROUND,
     BOOSTED,
     BOOSTED_AROUND,
     FEATURES,
     GRAPH,
+    LINEAR,
     MAJORITY,
+    MEAN,
     NodeNeighbourhoods,
     baseline,
     baselines_of,
@@ -32,15 +37,16 @@ from gcnii.inference.baselines import (
     tie,
     twins,
 )
-from gcnii.inference.tables import ShownScore, called, tables
+from gcnii.inference.numbers import by_target, error_groups
+from gcnii.inference.tables import ShownScore, label_tables, number_tables, shortened, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.card import never_predicted, unbeaten
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result, Trained
-from gcnii.targets import SeveralLabels
+from gcnii.targets import LabelTarget, SeveralLabels, as_labels
 from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of
 from gcnii.targets.objective import positive_class
-from gcnii.targets.scores import SCORES, Answers, confusion, percent
+from gcnii.targets.scores import SCORES, Answers, Score, confusion, sign_of
 from gcnii.targets.target import Floats
 from gcnii.train.plan import AUTO
 from gcnii.train.stopping import Run
@@ -61,24 +67,21 @@ class Help:
         return {"sentence": self.sentence, "difference": own.pop("mean"), **own}
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Evaluation(ABC):
     """What is known about the errors of a model on its test nodes.
 
     metric     the score that the training was judged by, a key of `scores`
-    positive   the class that ROC AUC and average precision are of; None: the mean over all
     runs       the scores of each run, on the test nodes of its own split
     scores     their means, each with a 95 % interval
     interval   what it is over: "bootstrap over nodes" of one run, else "over runs"
     split, nodes   the split of the runs that predict, and how many test nodes it has; what follows
                is of what they predict there
-    classes    precision, recall, F1 …, of each class, with intervals over the nodes
-    confusion  rows are true classes, columns predicted ones; empty if a node can have several
-    baselines  the same scores of the majority, the features alone, the graph alone, and trees
+    baselines  the same scores of the majority or the mean, which is the first, of the features
+               alone, the graph alone, and trees
     differences   the score that the training was judged by, less that of each baseline, paired
-    groups     accuracy by degree, by homophily of the neighbourhood, by distance to a training node
-    calibration   how often a probability is right; of each class, the rarest first: its mean
-               probability and its share of the nodes
+    groups     accuracy by degree, by homophily of the neighbourhood, by distance to a training
+               node; or errors by degree and by true number
     """
 
     graph: str
@@ -89,15 +92,11 @@ class Evaluation:
     interval: str
     split: int
     nodes: int
-    classes: tuple[Document, ...]
-    confusion: tuple[tuple[int, ...], ...]
     baselines: Mapping[str, Scores]
     graph_helps: Help | None
     groups: Mapping[str, list[Document]]
-    calibration: Document
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    positive: str | None = None
     differences: Scores = field(default_factory=dict)
 
     def document(self) -> Document:
@@ -114,9 +113,18 @@ class Evaluation:
         """What tables call it."""
         return "ensemble" if self.model == AUTO else self.model
 
+    @property
+    def usual(self) -> str:
+        """The baseline that knows no node from another."""
+        return next(iter(self.baselines))
+
+    def called(self, name: str) -> str:
+        """What a score is called."""
+        return SCORES[name].name
+
+    @abstractmethod
     def tables(self) -> Group:
         """What the terminal shows: tables and sentences, but for the warnings."""
-        return Group(*tables(self))
 
     def __str__(self) -> str:
         """The tables as text, and the warnings."""
@@ -128,9 +136,51 @@ class Evaluation:
 
     def __repr__(self) -> str:
         own = self.metric
-        score = f"{called(self, own)} {ShownScore.named(own, self.scores[own]).cell}"
+        score = f"{self.called(own)} {ShownScore.named(own, self.scores[own]).cell}"
         count = f", {len(self.warnings)} warnings" if self.warnings else ""
         return f"Evaluation({self.shown_model} on {self.graph}: {score}{count})"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class LabelEvaluation(Evaluation):
+    """That of classes or labels.
+
+    positive   the class that ROC AUC and average precision are of; None: the mean over all
+    classes    precision, recall, F1 …, of each class, with intervals over the nodes
+    confusion  rows are true classes, columns predicted ones; empty if a node can have several
+    calibration   how often a probability is right; of each class, the rarest first: its mean
+               probability and its share of the nodes
+    """
+
+    classes: tuple[Document, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    calibration: Document
+    positive: str | None = None
+
+    def called(self, name: str) -> str:
+        """With the class that an order is of: `average precision of class fraud`."""
+        if not SCORES[name].ranks or self.positive is None:
+            return super().called(name)
+        what = "class" if self.confusion else "label"
+        return f"{SCORES[name].name} of {what} {shortened(self.positive)}"
+
+    def tables(self) -> Group:
+        """Beside the scores: by class, probabilities, confusions and groups."""
+        return Group(*tables(self, label_tables(self)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class NumberEvaluation(Evaluation):
+    """That of numbers, in their units.
+
+    targets  the scores of each column, with intervals over the nodes, and the mean of its numbers
+    """
+
+    targets: tuple[Document, ...]
+
+    def tables(self) -> Group:
+        """Beside the scores: by column, and groups."""
+        return Group(*tables(self, number_tables(self)))
 
 
 def _documents(scores: Scores) -> Document:
@@ -170,6 +220,11 @@ class Found:
         """What the graph is like around each node."""
         return NodeNeighbourhoods(self.graph)
 
+    @property
+    def score(self) -> Score:
+        """The score that the training was judged by."""
+        return SCORES[self.metric]
+
     def mean(self, metric: str) -> float:
         return float(np.mean([one.scores[metric] for one in self.answers]))
 
@@ -182,7 +237,7 @@ class Found:
         other = beside[self.split]
         if len(beside) > 1:
             leads = self.leads(name, metric)
-            alike = percentiles(float(leads.mean()), leads, [other.m], -1.0)
+            alike = percentiles(float(leads.mean()), leads, self._sizes(metric), -1.0)
             return over_runs(leads) if np.ptp(leads) else alike
         mine = [one.scored(metric) for one in self.answers]
         theirs = other.scored(metric)
@@ -193,7 +248,18 @@ class Found:
         draws = other.ranking_draws if SCORES[metric].ranks else DRAWS
         drawn = other.drawn(gap, max(draws // len(mine), 100))[""]
         mean = float(gap(np.ones((other.m, 1)))[""][0])
-        return percentiles(mean, drawn, [other.m], -1.0)
+        return percentiles(mean, drawn, self._sizes(metric), -1.0)
+
+    def _sizes(self, metric: str) -> list[int]:
+        """The nodes that a difference of shares rests on, if it is one."""
+        return [] if SCORES[metric].plain else [self.said.m]
+
+    def ahead(self, name: str) -> Estimate:
+        """By how much the model is better: the lead, or its opposite where lower is better."""
+        lead = self.differences[name]
+        if sign_of(self.score.setting) > 0:
+            return lead
+        return Estimate(-lead.mean, -lead.high, -lead.low)
 
     @cached_property
     def differences(self) -> dict[str, Estimate]:
@@ -211,20 +277,27 @@ class Found:
         return float(np.mean([one.scores[metric] for there, one in pairs if there == split]))
 
 
-def help_sentence(found: Found, beside: str = FEATURES) -> str:
-    """Whether the model is better than logistic regression, or another that knows no graph."""
-    lead, without = found.differences[beside], found.baseline_mean(beside, found.metric)
-    numbers = f"{percent(found.mean(found.metric))} against {percent(without)} without it"
+def help_sentence(found: Found, beside: str) -> str:
+    """Whether the model is better than a baseline, or another, that knows no graph."""
+    ahead, lead = found.ahead(beside), _signed(found.differences[beside], found.score)
+    without, shown = found.baseline_mean(beside, found.metric), found.score.shown
+    numbers = f"{shown(found.mean(found.metric))} against {shown(without)} without it"
     numbers = f"{found.result.measured} {numbers} ({beside} on the features)"
-    if lead.low > 0:
-        return f"The graph helps: {numbers}, {_signed(lead)}."
-    if lead.high < 0:
-        return f"The graph does not help: {numbers}, {_signed(lead)}."
+    if ahead.low > 0:
+        return f"The graph helps: {numbers}, {lead}."
+    if ahead.high < 0:
+        return f"The graph does not help: {numbers}, {lead}."
     splits = len(set(found.splits))
     these = f"{splits} splits" if splits > 1 else f"{found.said.m:,} test nodes"
-    return (
-        f"The graph makes no difference that these {these} could show: {numbers}, {_signed(lead)}."
-    )
+    return f"The graph makes no difference that these {these} could show: {numbers}, {lead}."
+
+
+def blind(found: Found) -> str:
+    """The baseline of the features alone; of several, that with the best score; "" without one."""
+    there = [one for one in (FEATURES, LINEAR) if one in found.baselines]
+    if not isinstance(found.result.target, LabelTarget) and BOOSTED in found.baselines:
+        there.append(BOOSTED)
+    return min(there, key=lambda one: found.ahead(one).mean, default="")
 
 
 def graph_helps(ensemble: Ensemble, device: str = "auto") -> Help | None:
@@ -244,29 +317,32 @@ def graph_helps(ensemble: Ensemble, device: str = "auto") -> Help | None:
         for one in (ensemble.scored(graph, device), alone)
     )
     beside = {run.split: said for run, said in zip(ensemble.runs, theirs, strict=True)}
-    metric = ensemble.label_target.score(ensemble.recipe.scored_by).key
+    metric = ensemble.score.key
     best, split = ensemble.best, ensemble.runs[ensemble.best].split
     found = Found(ensemble, graph, split, mine[best], mine, {name: beside}, metric)
     return Help(help_sentence(found, name), found.lead(name))
 
 
-def _signed(lead: Estimate) -> str:
+def _signed(lead: Estimate, score: Score) -> str:
     """`a difference of +24.2 [21.0, 27.3]`."""
-    ends = "" if isnan(lead.low) else f" [{100 * lead.low:.1f}, {100 * lead.high:.1f}]"
-    return f"a difference of {100 * lead.mean:+.1f}{ends}"
+    ends = "" if isnan(lead.low) else f" [{score.shown(lead.low)}, {score.shown(lead.high)}]"
+    return f"a difference of {score.difference(lead.mean)}{ends}"
 
 
 def warnings_of(found: Found) -> Iterator[str]:
     """One sentence for each thing that makes the scores worth less than they look."""
+    target, recipe = found.said.target, found.result.recipe
+    beaten = _propagation(found), *map(partial(_boosting, found), (BOOSTED, BOOSTED_AROUND))
+    if not isinstance(target, LabelTarget):
+        yield from filter(None, (_mean(found), *beaten, _degrees(found)))
+        return
     counts = found.said.counts
-    target, recipe = found.said.labels, found.result.recipe
     yield from filter(
         None,
         (
             never_predicted(target, counts.predicted == 0, counts.support, recipe),
             _majority(found),
-            _propagation(found),
-            *map(partial(_boosting, found), (BOOSTED, BOOSTED_AROUND)),
+            *beaten,
             _degrees(found),
             _homophily(found) if target.exclusive else "",
         ),
@@ -289,26 +365,43 @@ def _majority(found: Found) -> str:
     return unbeaten(found.mean(metric), usual, balanced, recipe)
 
 
-def _propagation(found: Found) -> str:
-    """Whether the labels of the neighbours say as much as the model."""
-    if GRAPH not in found.baselines or found.differences[GRAPH].mean > 0:
+def _mean(found: Found) -> str:
+    """Whether the mean of all known numbers says as much as the model."""
+    ahead = found.ahead(MEAN)
+    if ahead.low > 0:
         return ""
-    own, alone = found.mean(found.metric), found.baseline_mean(GRAPH, found.metric)
+    usual, shown = found.baseline_mean(MEAN, found.metric), found.score.shown
+    beat = "clearly beat" if ahead.mean > 0 else "beat"
     return (
-        f"{found.result.measured} {percent(own)} is not above {percent(alone)} of {GRAPH}, which "
-        f"uses the graph and no features; {_better(found)}"
+        f"{found.result.measured} {shown(found.mean(found.metric))} does not {beat} predicting the "
+        f"mean for every node ({shown(usual)}); {_better(found)}"
+    )
+
+
+def _propagation(found: Found) -> str:
+    """Whether what is known of the neighbours says as much as the model."""
+    name = next((one for one in (GRAPH, AROUND) if one in found.baselines), None)
+    if name is None or found.ahead(name).mean > 0:
+        return ""
+    own, alone = found.mean(found.metric), found.baseline_mean(name, found.metric)
+    above = "below" if found.score.lower_is_better else "above"
+    return (
+        f"{found.result.measured} {found.score.shown(own)} is not {above} "
+        f"{found.score.shown(alone)} of {name}, which uses the graph and no features; "
+        f"{_better(found)}"
     )
 
 
 def _boosting(found: Found, name: str) -> str:
     """Whether trees do better, on the columns alone or with what neighbours have."""
-    lead = found.differences.get(name)
-    if lead is None or not lead.high < 0:  # what chance may explain is in the table
+    # What chance may explain is in the table.
+    if name not in found.baselines or not found.ahead(name).high < 0:
         return ""
     own, other = found.mean(found.metric), found.baseline_mean(name, found.metric)
+    shown, lead = found.score.shown, found.differences[name]
     return (
-        f"{name} is better: {found.result.measured} {percent(other)} against {percent(own)}, "
-        f"{_signed(lead)}; {_better(found)}, or use the trees"
+        f"{name} is better: {found.result.measured} {shown(other)} against {shown(own)}, "
+        f"{_signed(lead, found.score)}; {_better(found)}, or use the trees"
     )
 
 
@@ -367,7 +460,7 @@ def evaluate(
 
     graph      that of the training; default: the one that was trained on, or loaded from where it
                was
-    baselines  False: the majority alone, which costs nothing
+    baselines  False: the majority or the mean alone, which costs nothing
     positive   the class that ROC AUC and average precision are of; default: that of the training,
                or of two classes the one of fewer training nodes
     show       called with words after each run and baseline, `steps` times in all
@@ -375,37 +468,54 @@ def evaluate(
     if graph is None:
         graph = load_training_graph(result)
     _refuse(result, graph)
-    if positive is not None or result.positive is None:
+    labels = isinstance(result.target, LabelTarget)
+    if positive is not None:
+        as_labels(result.target, "positive is")
+    if labels and (positive is not None or result.positive is None):
         named = "" if positive is None else str(positive)
         result = result.with_positive(positive_class(graph, named))
-    every = baselines_of(result.label_target) if baselines else (MAJORITY,)
-    found = _measured(result, graph, device, every, show)
-    said, answers, leads = found.said, found.answers, found.differences
-    split, exclusive = result.trainings(graph)[0], said.labels.exclusive
+    every = baselines_of(result.target)
+    found = _measured(result, graph, device, every if baselines else every[:1], show)
+    split, beside = result.trainings(graph)[0], blind(found)
+    helps = Help(help_sentence(found, beside), found.differences[beside]) if beside else None
+    shared: Document = {
+        "graph": graph.name,
+        "model": result.model,
+        "metric": found.metric,
+        "runs": tuple(map(_run, result.runs, found.answers)),
+        "scores": _estimates(found.answers),
+        "interval": BOOTSTRAP if len(found.answers) == 1 else RUNS,
+        "split": found.split,
+        "nodes": found.said.m,
+        "baselines": {name: _estimates([*one.values()]) for name, one in found.baselines.items()},
+        "differences": found.differences,
+        "graph_helps": helps,
+        "notes": tuple((notes if baselines else tie)(graph, split)),
+        "warnings": tuple(warnings_of(found)),
+    }
+    for sentence in shared["warnings"]:
+        notice(sentence)
+    return (_of_labels if labels else _of_numbers)(found, shared)
+
+
+def _of_labels(found: Found, shared: Document) -> LabelEvaluation:
+    said, result = found.said, found.result
+    exclusive, roles = said.labels.exclusive, result.roles(found.graph)
     C = confusion(said.y, said.guess, said.k).astype(int).tolist() if exclusive else []
-    evaluation = Evaluation(
-        graph=graph.name,
-        model=result.model,
-        metric=found.metric,
+    return LabelEvaluation(
+        **shared,
         positive=result.positive_name,
-        runs=tuple(map(_run, result.runs, answers)),
-        scores=_estimates(answers),
-        interval=BOOTSTRAP if len(answers) == 1 else RUNS,
-        split=found.split,
-        nodes=said.m,
         classes=tuple(_classes(said)),
         confusion=tuple(map(tuple, C)),
-        baselines={name: _estimates([*one.values()]) for name, one in found.baselines.items()},
-        differences=leads,
-        graph_helps=Help(help_sentence(found), gap) if (gap := leads.get(FEATURES)) else None,
-        groups=groups(found.around, result.roles(graph), found.said.right) if exclusive else {},
+        groups=groups(found.around, roles, said.right) if exclusive else {},
         calibration=_calibration(said),
-        notes=tuple((notes if baselines else tie)(graph, split)),
-        warnings=tuple(warnings_of(found)),
     )
-    for sentence in evaluation.warnings:
-        notice(sentence)
-    return evaluation
+
+
+def _of_numbers(found: Found, shared: Document) -> NumberEvaluation:
+    degree = found.around.degree[found.graph.splits[found.split].test]
+    groups = error_groups(found.said, degree)
+    return NumberEvaluation(**shared, targets=tuple(by_target(found.said)), groups=groups)
 
 
 def _measured(
@@ -430,23 +540,23 @@ def _measured(
             for split in sorted(splits)
         }
         show(name)
-    metric = result.label_target.score(result.recipe.scored_by).key
+    metric = result.score.key
     return Found(result, graph, best.runs[0].split, said, answers, beside, metric)
 
 
 def steps(result: Trained, *, baselines: bool = True) -> int:
     """How many steps `evaluate` shows."""
-    every = baselines_of(result.label_target)
+    every = baselines_of(result.target)
     return len(result.runs) + (len(every) if baselines else 1)
 
 
 def graded(result: Trained, graph: Graph, device: str = "auto") -> Answers:
     """What the runs of one split say of its test nodes."""
     test = graph.splits[result.runs[0].split].test
-    P = result.predict_proba(graph, device)[test]
+    P = result.answers(graph, device)[test]
     part = None if graph.part is None else graph.part[test]
-    y = graph.labels[test]
-    return Answers(result.label_target, P, result.decide(P), y, part, result.positive)
+    guess = result.decide(P) if isinstance(result.target, LabelTarget) else P
+    return Answers(result.target, P, guess, graph.labels[test], part, result.positive)
 
 
 def _refuse(result: Trained, graph: Graph) -> None:
@@ -459,7 +569,8 @@ def _refuse(result: Trained, graph: Graph) -> None:
         raise InputError(
             "its members were trained on every label, those of the test nodes among them, so that "
             f"none can grade it; before that it had a test {result.measured} of "
-            f"{percent(result.runs[0].test)} %, which the bundle of that training explains"
+            f"{result.score.shown(result.runs[0].test)}{'' if result.score.plain else ' %'}, which "
+            "the bundle of that training explains"
         )
     if not is_training_graph(result, graph):
         raise InputError(
@@ -483,7 +594,9 @@ def _estimates(answers: Sequence[Answers]) -> dict[str, Estimate]:
     """Means with intervals: over the nodes of one, else over all."""
     names = answers[0].scores
     every = {name: np.array([one.scores[name] for one in answers]) for name in names}
-    found = {name: over_runs(own, 0.0, SCORES[name].most) for name, own in every.items()}
+    found = {
+        name: over_runs(own, SCORES[name].least, SCORES[name].most) for name, own in every.items()
+    }
     # Runs that are all alike, or one alone, say nothing of an interval, and nodes do.
     if alike := [name for name, own in every.items() if np.ptp(own) == 0]:
         drawn = answers[0].drawn_scores()

@@ -21,7 +21,7 @@ from gcnii.errors import GcniiError
 from gcnii.files import Document, atomic_write, refuse_replacing
 from gcnii.graph import Graph
 from gcnii.inference.baselines import MAJORITY
-from gcnii.inference.evaluate import Evaluation, evaluate
+from gcnii.inference.evaluate import Evaluation, LabelEvaluation, evaluate
 from gcnii.inference.evaluate import steps as evaluation_steps
 from gcnii.inference.explain import Explanation
 from gcnii.inference.predict import known_labels
@@ -32,7 +32,6 @@ from gcnii.inference.tables import (
     GROUPS,
     RANKED,
     ShownScore,
-    called,
 )
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
@@ -40,7 +39,7 @@ from gcnii.report.html import is_page, one_file
 from gcnii.results.card import board, how_weighed
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result, Trained
-from gcnii.targets import target_of
+from gcnii.targets import as_labels, target_of
 from gcnii.targets.interval import wilson
 from gcnii.targets.scores import SCORES, frequent_confusions, percent
 from gcnii.targets.target import Bin
@@ -59,7 +58,7 @@ def verdict(result: Trained, evaluation: Evaluation) -> str:
     runs = len(evaluation.runs)
     mean = f" as the mean of {runs} runs" if runs > 1 else ""
     nodes = f"{evaluation.nodes:,} test {'node' if evaluation.nodes == 1 else 'nodes'}"
-    name, ends = called(evaluation, metric), f" ({own.interval})" if own.interval else ""
+    name, ends = evaluation.called(metric), f" ({own.interval})" if own.interval else ""
     sentence = f"{name[:1].upper()}{name[1:]} {own.number} %{ends}{mean} on {nodes}"
     usual = evaluation.baselines[MAJORITY][metric].mean
     beside = f"; the most frequent labels alone give {percent(usual)} %"
@@ -397,7 +396,7 @@ def score_rows(evaluation: Evaluation) -> dict[str, list[ShownScore]]:
     everyone, rows = (evaluation.scores, *evaluation.baselines.values()), {}
     for name in evaluation.scores:
         worse = " (lower is better)" if SCORES[name].lower_is_better else ""
-        rows[called(evaluation, name) + worse] = [
+        rows[evaluation.called(name) + worse] = [
             ShownScore.named(name, one[name]) for one in everyone
         ]
     return rows
@@ -418,6 +417,7 @@ def write_page(
     show   called with words after each part of the work, at most `steps` times
     overwrite   whether to replace a file that is not such a page
     """
+    as_labels(result.target, "the page of a run is")
     if graph is None:
         graph = load_training_graph(result)
     result = result.scored(graph, device)
@@ -442,6 +442,7 @@ def page(
     show: Show = quietly,
 ) -> str:
     """The page as HTML."""
+    assert isinstance(evaluation, LabelEvaluation)
     certain, surprising = cards(result, graph, device, show)
     ensemble = result if isinstance(result, Ensemble) else None
     C = np.array(evaluation.confusion)

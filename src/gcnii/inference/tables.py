@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import TYPE_CHECKING
@@ -17,10 +17,10 @@ from gcnii.errors import visible
 from gcnii.files import Document
 from gcnii.report.tables import plain_table
 from gcnii.targets.interval import Estimate
-from gcnii.targets.scores import SCORES, frequent_confusions, percent
+from gcnii.targets.scores import SCORES, Score, frequent_confusions, number_shown, percent
 
 if TYPE_CHECKING:
-    from gcnii.inference.evaluate import Evaluation
+    from gcnii.inference.evaluate import Evaluation, LabelEvaluation, NumberEvaluation
 
 
 GROUPS = {
@@ -28,6 +28,8 @@ GROUPS = {
     "homophily": "neighbours of its class",
     "distance": "steps to a training node",
 }
+NUMBER_GROUPS = {"degree": "neighbours", "value": "true number"}
+ERRORS, BIAS = ("mae", "bias"), "predicted - true"  # of a group of nodes
 SQUARE = 12  # classes of the largest confusion matrix that is shown
 CONFUSIONS = 10  # of the most frequent ones that are shown instead
 ROWS = 40  # of the table by class
@@ -39,32 +41,41 @@ LONGEST = 24  # characters of a class's name
 
 @dataclass(frozen=True)
 class ShownScore:
-    """A number with its interval as text; a share in % unless `plain`."""
+    """A number with its interval as text: a share in %, or as `shown` has it."""
 
     estimate: Estimate
-    plain: bool = False
+    shown: Callable[[float], str] = percent
 
     @classmethod
     def named(cls, name: str, estimate: Estimate) -> ShownScore:
         """The score of this name; the log loss is not a share."""
-        return cls(estimate, SCORES[name].most > 1)
+        score = SCORES[name]
+        if score.plain:
+            return cls(estimate, number_shown)
+        return cls(estimate, _loss if score.most > 1 else percent)
 
     @classmethod
-    def of(cls, row: Document, name: str, ends: str | None = None) -> ShownScore:
+    def of(
+        cls,
+        row: Document,
+        name: str,
+        ends: str | None = None,
+        shown: Callable[[float], str] = percent,
+    ) -> ShownScore:
         """A score of a row; its interval is at `{ends}low` and `{ends}high`, if anywhere."""
         names = [name] if ends is None else [name, f"{ends}low", f"{ends}high"]
-        return cls(Estimate(*(nan if row[one] is None else row[one] for one in names)))
+        return cls(Estimate(*(nan if row[one] is None else row[one] for one in names)), shown)
 
     @property
     def number(self) -> str:
         """`81.3`."""
-        return self._shown(self.estimate.mean)
+        return self.shown(self.estimate.mean)
 
     @property
     def interval(self) -> str:
         """`79.0 to 83.6`, or nothing."""
         low, high = self.estimate.low, self.estimate.high
-        return "" if isnan(low) or isnan(high) else f"{self._shown(low)} to {self._shown(high)}"
+        return "" if isnan(low) or isnan(high) else f"{self.shown(low)} to {self.shown(high)}"
 
     @property
     def cell(self) -> str:
@@ -75,35 +86,66 @@ class ShownScore:
     @property
     def is_share(self) -> bool:
         """Whether it has a place between 0 and 100 %."""
-        return not (self.plain or isnan(self.estimate.mean))
-
-    def _shown(self, value: float) -> str:
-        if not self.plain:
-            return percent(value)
-        return "–" if isnan(value) else f"{value:.3f}"
+        return self.shown == percent and not isnan(self.estimate.mean)
 
 
-def tables(evaluation: Evaluation) -> Iterator[RenderableType]:
-    """Scores beside the baselines, by class, confusions, groups; a sentence on the graph."""
+def _loss(value: float) -> str:
+    return "–" if isnan(value) else f"{value:.3f}"
+
+
+def tables(evaluation: Evaluation, parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
+    """Scores beside the baselines, a sentence on the graph, and what is of its kind alone."""
     helps = [evaluation.graph_helps.sentence] if evaluation.graph_helps else []
     beside = Group(_beside(evaluation), *map(Text, (*evaluation.notes, *helps)))
-    parts = [_scores(evaluation), beside, _classes(evaluation), _calibration(evaluation)]
-    confusion = [_confusion(evaluation)] if evaluation.confusion else []
-    groups = [_group(GROUPS[name], rows) for name, rows in evaluation.groups.items()]
-    for part in (*parts, *confusion, *groups):
+    for part in (_scores(evaluation), beside, *parts):
         yield part
         yield Text("")
 
 
+def label_tables(evaluation: LabelEvaluation) -> Iterator[RenderableType]:
+    """By class, probabilities, confusions, and groups of nodes."""
+    yield from (_classes(evaluation), _calibration(evaluation))
+    if evaluation.confusion:
+        yield _confusion(evaluation)
+    for name, rows in evaluation.groups.items():
+        yield _group(GROUPS[name], rows)
+
+
+def number_tables(evaluation: NumberEvaluation) -> Iterator[RenderableType]:
+    """By column, where there are several, and groups of nodes."""
+    several = len(evaluation.targets) > 1
+    if several:
+        table = plain_table("number", *(SCORES[name].name for name in evaluation.scores), "mean")
+        for row in evaluation.targets:
+            scores = (Estimate(**row[name]) for name in evaluation.scores)
+            cells = (ShownScore(one, number_shown).cell for one in scores)
+            table.add_row(shortened(row["name"]), *cells, number_shown(row["mean"]))
+        yield Group(Text(f"by number, {_who(evaluation)}"), table)
+    for name, rows in evaluation.groups.items():
+        yield _errors(NUMBER_GROUPS[name], rows, several=several)
+
+
+def _errors(head: str, rows: Sequence[Document], *, several: bool) -> Table:
+    """The errors of each group, of each column where there are several."""
+    which = ["number"] if several else []
+    table = plain_table(*which, head, "nodes", "MAE", BIAS, numbers=slice(len(which) + 1, None))
+    for row in rows:
+        own = [shortened(row["target"])] if several else []
+        errors = (ShownScore.of(row, one, f"{one}_", number_shown).cell for one in ERRORS)
+        table.add_row(*own, row["group"], str(row["nodes"]), *errors)
+    return table
+
+
 def _scores(evaluation: Evaluation) -> Group:
-    usual = evaluation.baselines["majority"]
-    table = plain_table("score in %", evaluation.shown_model, "majority")
+    usual = evaluation.baselines[evaluation.usual]
+    heading = f"score{SCORES[evaluation.metric].in_percent}"
+    table = plain_table(heading, evaluation.shown_model, evaluation.usual)
     runs = len(evaluation.runs)
     what = f"mean of {runs} runs, 95 % interval over them" if runs > 1 else "95 % interval"
     over = evaluation.interval if runs == 1 else "each on its own split"
     for name, estimate in evaluation.scores.items():
         cells = (ShownScore.named(name, one).cell for one in (estimate, usual[name]))
-        table.add_row(called(evaluation, name), *cells)
+        table.add_row(evaluation.called(name), *cells)
     title = f"{evaluation.shown_model} on {evaluation.graph}: test nodes, {what}, {over}"
     return Group(Text(visible(title)), table)
 
@@ -111,30 +153,22 @@ def _scores(evaluation: Evaluation) -> Group:
 def _beside(evaluation: Evaluation) -> Table:
     """The score that the training was by, of each baseline, and the paired difference."""
     metric = evaluation.metric
-    table = plain_table("beside it", called(evaluation, metric), "difference")
+    table = plain_table("beside it", evaluation.called(metric), "difference")
     for name, scores in evaluation.baselines.items():
-        gap = _difference(evaluation.differences.get(name))
+        gap = _difference(evaluation.differences.get(name), SCORES[metric])
         table.add_row(name, ShownScore.named(metric, scores[metric]).cell, gap)
     return table
 
 
-def _difference(lead: Estimate | None) -> str:
+def _difference(lead: Estimate | None, score: Score) -> str:
     """`+24.2 [21.0, 27.3]`: the model's score less that of a baseline."""
     if lead is None or isnan(lead.mean):
         return "–"
-    ends = "" if isnan(lead.low) else f" [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]"
-    return f"{100 * lead.mean:+.1f}{ends}"
+    low, high = (score.difference(end) for end in (lead.low, lead.high))
+    return f"{score.difference(lead.mean)}{'' if isnan(lead.low) else f' [{low}, {high}]'}"
 
 
-def called(evaluation: Evaluation, name: str) -> str:
-    """What a score is called, and the class that it is of: `average precision of class fraud`."""
-    if name not in SCORES or not SCORES[name].ranks or evaluation.positive is None:
-        return SCORES[name].name if name in SCORES else name
-    what = "class" if evaluation.confusion else "label"
-    return f"{SCORES[name].name} of {what} {_short(evaluation.positive)}"
-
-
-def _classes(evaluation: Evaluation) -> Group:
+def _classes(evaluation: LabelEvaluation) -> Group:
     heads = ("precision", "recall", "F1", "ROC AUC", "average precision", "nodes", "predicted")
     several = "label" if not evaluation.confusion else "class"
     table = plain_table(several, *heads)
@@ -146,11 +180,11 @@ def _classes(evaluation: Evaluation) -> Group:
     for row in rows:
         graded = (ShownScore.of(row, name, f"{name}_").cell for name in GRADED)
         ranked = (ShownScore.of(row, name).cell for name in RANKED)
-        table.add_row(_short(row["name"]), *graded, *ranked, row["support"], row["predicted"])
+        table.add_row(shortened(row["name"]), *graded, *ranked, row["support"], row["predicted"])
     return Group(Text(title), table)
 
 
-def _calibration(evaluation: Evaluation) -> Group:
+def _calibration(evaluation: LabelEvaluation) -> Group:
     table = plain_table("label" if not evaluation.confusion else "class", *CALIBRATED)
     rows = evaluation.calibration["classes"]
     title = "probabilities by class in %, the rarest first"
@@ -158,7 +192,7 @@ def _calibration(evaluation: Evaluation) -> Group:
         title += f"; the {ROWS} rarest of {len(rows)}, --json has all"
     for row in rows[:ROWS]:
         table.add_row(
-            _short(row["name"]), *(ShownScore.of(row, *place).cell for place in CALIBRATION)
+            shortened(row["name"]), *(ShownScore.of(row, *place).cell for place in CALIBRATION)
         )
     return Group(Text(title), table)
 
@@ -170,8 +204,8 @@ def _who(evaluation: Evaluation) -> str:
     return f"{evaluation.nodes} test nodes{of}"
 
 
-def _confusion(evaluation: Evaluation) -> RenderableType:
-    names = [_short(row["name"]) for row in evaluation.classes]
+def _confusion(evaluation: LabelEvaluation) -> RenderableType:
+    names = [shortened(row["name"]) for row in evaluation.classes]
     C = np.array(evaluation.confusion)
     if len(names) > SQUARE:
         return _most_confused(names, C)
@@ -196,5 +230,6 @@ def _group(head: str, rows: Sequence[Document]) -> Table:
     return table
 
 
-def _short(name: str) -> str:
+def shortened(name: str) -> str:
+    """A name of a class or column, as tables have room for."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

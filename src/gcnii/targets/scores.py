@@ -70,6 +70,10 @@ class Score:
         """0.8534 → 85.3, or as it is; a dash where there is nothing to grade."""
         return number_shown(value) if self.plain else percent(value)
 
+    def difference(self, value: float) -> str:
+        """0.0234 → +2.3, or as it is."""
+        return ("-" if value < 0 else "+") + self.shown(abs(value))
+
     @property
     def in_percent(self) -> str:
         """What a heading says after its name."""
@@ -79,6 +83,11 @@ class Score:
     def ranks(self) -> bool:
         """Whether it is of the order of the nodes, for one class or as the mean over all."""
         return self.over == "order"
+
+    @property
+    def least(self) -> float:
+        """R² is below 0 where the mean would be better."""
+        return -inf if self.plain and not self.lower_is_better else 0.0
 
     @property
     def most(self) -> float:
@@ -178,7 +187,7 @@ class Answers:
     def _sizes(self, score: Score) -> list[float]:
         """The nodes that a score rests on: of each class, where it is the mean over classes."""
         if score.over not in ("classes", "order"):
-            return [] if score.over == "losses" else [self.m]
+            return [] if score.over == "losses" or score.plain else [self.m]
         sizes = self.counts.support
         if score.ranks:
             sizes = np.minimum(sizes, self.m - sizes)
