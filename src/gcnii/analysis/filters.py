@@ -496,7 +496,7 @@ def learn(
 
 def refuse_filters(graph: Graph, plans: Sequence[Plan]) -> None:
     """Refuse, before any training, models without frequencies or with different ones."""
-    matrices = [make_adjacency(graph, plan.recipe).whole for plan in plans]
+    matrices = [make_adjacency(graph, plan).whole for plan in plans]
     for plan, P in zip(plans, matrices, strict=True):
         if isinstance(P, RelationalMatrix):
             raise InputError(

@@ -128,6 +128,8 @@ def check(
         return
     print(visible(f"{graph!r} is valid"))
     for name, value in _facts(graph).items():
+        if isinstance(value, dict):
+            value = [f"{name} {count}" for name, count in value.items()]
         words = ", ".join(value) if isinstance(value, list) else value
         print(visible(f"  {name}: {words}"))
     _print_columns(graph.columns)
@@ -240,6 +242,9 @@ def _facts(graph: Graph) -> Document:
         "self-loops": int((graph.edges[0] == graph.edges[1]).sum()),
         "labelled": int(graph.labelled.sum()),
     }
+    if graph.edge_types is not None:
+        counts = np.bincount(graph.edge_types, minlength=graph.type_count).tolist()
+        facts["edge types"] = dict(zip(graph.type_names, counts, strict=True))
     if graph.weighted:
         facts["median weight"] = float(f"{np.median(graph.typical_weights):.6g}")
     if graph.times is not None and graph.splits:

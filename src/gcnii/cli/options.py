@@ -75,6 +75,9 @@ class Tables:
     weight: Annotated[
         str, Parameter(help="The column of its weight; default: weight, if there is one.")
     ] = ""
+    edge_type: Annotated[
+        str, Parameter(help="The column of its type; default: type, if there is one; '': none.")
+    ] = "type"
     duplicates: Annotated[
         str, Parameter(help="The weight of an edge given twice: add, mean, max or first.")
     ] = ""

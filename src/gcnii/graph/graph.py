@@ -11,7 +11,7 @@ from typing import Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gcnii.errors import GraphError
 from gcnii.graph.arrays import (
@@ -30,11 +30,13 @@ from gcnii.graph.arrays import (
 )
 from gcnii.graph.columns import Columns, Table, refuse_other_columns
 from gcnii.graph.times import latest, only_times, refuse_disorder, time_array
+from gcnii.graph.types import apart, together, type_array
 from gcnii.graph.weights import typical_weights, weighted_edges
 
 Role = Literal["train", "val", "test"]
 ROLES: tuple[Role, ...] = get_args(Role)
 FIFTH = 0.2  # of the training nodes of a split without validation nodes, which validate
+NAMED = ("nodes", "classes", "features", "edge_type_names")
 SOME = 20  # nodes of a split that may be ours: fewer can be divided as we would by chance
 
 
@@ -195,6 +197,11 @@ class Graph:
     targets : tuple of str, optional
         The names of the numbers to predict, one for each column of y, in the place of classes.  A
         node is labelled if all its numbers are known.
+    edge_types : (m,) array of int, optional
+        The type of each edge, from 0 on: duplicates are those of one type.  Where all edges are of
+        one type, there are none.
+    edge_type_names : tuple of str, optional
+        Names of the types.
 
     Attributes
     ----------
@@ -234,6 +241,8 @@ class Graph:
     edge_times: NDArray[np.float64] | None = None
     dated: bool = False
     targets: tuple[str, ...] = ()
+    edge_types: NDArray[np.int64] | None = None
+    edge_type_names: tuple[str, ...] | None = None
     catalog_name: str = field(default="", init=False)
     loaded_with: Mapping[str, object] = field(default_factory=dict, init=False)
     table: Table | None = field(default=None, init=False)
@@ -251,19 +260,34 @@ class Graph:
             "targets": targets,
             "splits": splits_of(self.splits),
             "directed": true_or_false(self.directed, "directed"),
-            **{one: _names(getattr(self, one), one) for one in ("nodes", "classes", "features")},
+            **{one: _names(getattr(self, one), one) for one in NAMED},
             "part": None if self.part is None else integers(self.part, "part"),
         }
         self._set(**standard)
         self._set_times()
         self._check()
         self._hold_validation_out()
+        self._set_types()
         if self.weights is not None:
-            edges, weights = weighted_edges(self.edges, self.weights, self.directed, self.nodes)
-            times = self.edge_times
-            if times is not None:
-                times = only_times(edges, self.edges, times, directed=self.directed)
-            self._set(edges=edges, weights=weights, edge_times=times)
+            self._set_weights(self.weights)
+
+    def _set_types(self) -> None:
+        types, names = type_array(self.edge_types, self.edge_type_names, self.edges.shape[1])
+        self._set(edge_types=types, edge_type_names=names)
+
+    def _set_weights(self, values: ArrayLike) -> None:
+        """Check weights, type by type, and leave out the edges whose weight is 0."""
+        called = self.nodes or (range(self.n) if self.typed else None)
+        given, times = self.apart, self.edge_times
+        edges, weights = weighted_edges(given, values, self.directed, called)
+        if times is not None:
+            times = only_times(edges, given, times, directed=self.directed)
+        self._set(weights=weights, edge_times=times)
+        if self.edge_types is None:
+            self._set(edges=edges)
+        else:
+            edges, types = together(edges, self.n)
+            self._set(edges=edges, edge_types=types)
 
     def _set_times(self) -> None:
         sizes = {"times": self.n, "edge_times": self.edges.shape[1]}
@@ -448,10 +472,14 @@ class Graph:
 
     @property
     def m(self) -> int:
-        """Number of edges without duplicates and self-loops; undirected ones count once."""
-        u, v = self.edges[:, self.edges[0] != self.edges[1]]
+        """Number of edges without duplicates and self-loops; undirected ones count once.
+
+        Edges of two types are two.
+        """
+        edges = self.apart
+        u, v = edges[:, edges[0] != edges[1]]
         u, v = (u, v) if self.directed else (np.minimum(u, v), np.maximum(u, v))
-        codes = np.sort(u * self.n + v)  # np.unique takes ten times as long
+        codes = np.sort(u * (self.n * self.type_count) + v)  # np.unique takes ten times as long
         return int((np.diff(codes, prepend=-1) > 0).sum())
 
     @property
@@ -483,12 +511,32 @@ class Graph:
         """Whether its edges have weights."""
         return self.weights is not None
 
+    @property
+    def typed(self) -> bool:
+        """Whether its edges are of several types."""
+        return self.edge_types is not None
+
+    @property
+    def type_count(self) -> int:
+        """Number of types of edges."""
+        return 1 if self.edge_types is None else len(self.type_names)
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """The names of the types of edges; where all are of one, its name, if it has one."""
+        return self.edge_type_names or ()
+
+    @property
+    def apart(self) -> NDArray[np.int64]:
+        """(2, m) the edges, those of type t between copies u + t n of the nodes."""
+        return self.edges if self.edge_types is None else apart(self.edges, self.edge_types, self.n)
+
     @cached_property
     def typical_weights(self) -> NDArray[np.float64]:
         """Some weights of its edges, sorted, which tell what is much and what is little."""
         if self.weights is None:
             return np.ones(1)
-        return freeze(typical_weights(self.edges, self.weights, directed=self.directed))
+        return freeze(typical_weights(self.apart, self.weights, directed=self.directed))
 
     @cached_property
     def labelled(self) -> NDArray[np.bool_]:
@@ -525,13 +573,17 @@ class Graph:
         yield from (self.edges, self.labels)
         for split in self.splits:
             yield from (split.train, split.val, split.test)
-        for more in (self.weights, self.times, self.edge_times):
+        for more in (self.weights, self.times, self.edge_times, self.edge_types):
             if more is not None:
                 yield more
+        if self.edge_types is not None:
+            yield np.frombuffer(repr(self.type_names).encode(), np.uint8)
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
         edges = f"{self.m} {kind}{' weighted' if self.weighted else ''} edges"
+        if self.typed:
+            edges += f" of {self.type_count} types"
         what = f"{self.k} classes"
         if self.targets:
             what = "1 target" if self.k == 1 else f"{self.k} targets"

@@ -70,7 +70,7 @@ def _until(graph: Graph, times: NDArray[np.float64], end: float) -> Past:
     same = {one.name: getattr(graph, one.name) for one in fields(Graph)}
     cut = {
         name: freeze(array[..., known])
-        for name in ("edges", "weights", "edge_times")
+        for name in ("edges", "weights", "edge_times", "edge_types")
         if (array := getattr(graph, name)) is not None
     }
     return Past._of_checked(**same | cut, present=freeze(there))

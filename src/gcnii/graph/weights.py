@@ -23,7 +23,7 @@ SKEWED = 0.05  # of all weight, that the heaviest 1 % of the edges carry
 
 
 def weighted_edges(
-    edges: Edges, values: ArrayLike, directed: bool, nodes: Sequence[str] | None = None
+    edges: Edges, values: ArrayLike, directed: bool, nodes: Sequence[object] | None = None
 ) -> tuple[Edges, Weights]:
     """The edges and their weights as float64, checked; an edge of weight 0 is left out.
 
@@ -36,7 +36,9 @@ def weighted_edges(
     return (edges, weights) if kept.all() else (edges[:, kept], weights[kept])
 
 
-def check_weights(values: ArrayLike, edges: Edges, nodes: Sequence[str] | None = None) -> Weights:
+def check_weights(
+    values: ArrayLike, edges: Edges, nodes: Sequence[object] | None = None
+) -> Weights:
     """A copy of the weights as float64; GraphError unless each edge has one that can be used."""
     given = own(values, "weights")
     if given.dtype.kind not in "iubf" and given.size:
@@ -59,7 +61,7 @@ def check_weights(values: ArrayLike, edges: Edges, nodes: Sequence[str] | None =
 
 
 def sum_repeated(
-    edges: Edges, weights: Weights, *, directed: bool, nodes: Sequence[str] | None = None
+    edges: Edges, weights: Weights, *, directed: bool, nodes: Sequence[object] | None = None
 ) -> tuple[Edges, Weights]:
     """The (2, m) edges sorted and without duplicates, and the sum of each one's weights.
 
@@ -105,7 +107,7 @@ def _combined(edges: Edges, weights: Weights, how: str, directed: bool) -> tuple
 
 
 def _refuse_two_weights(
-    i: int, edges: Edges, there: Weights, here: Weights, nodes: Sequence[str] | None
+    i: int, edges: Edges, there: Weights, here: Weights, nodes: Sequence[object] | None
 ) -> None:
     u, v = (_called(end, nodes) for end in edges[:, i])
     *others, last = (f"{how!r}" for how in DUPLICATES)
@@ -117,8 +119,9 @@ def _refuse_two_weights(
     )
 
 
-def _called(node: np.int64, nodes: Sequence[str] | None) -> str:
-    return str(node) if nodes is None else repr(nodes[int(node)])
+def _called(node: np.int64, nodes: Sequence[object] | None) -> str:
+    # Where types are apart, there is a copy of the nodes for each (`gcnii.graph.types`).
+    return str(node) if nodes is None else repr(nodes[int(node) % len(nodes)])
 
 
 def merged_weighted(
@@ -126,7 +129,7 @@ def merged_weighted(
     weights: ArrayLike,
     *,
     directed: bool = False,
-    nodes: Sequence[str] | None = None,
+    nodes: Sequence[object] | None = None,
     duplicates: str = "",
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """`merged` for weighted edges: each has one weight, and an edge of weight 0 is left out.

@@ -229,7 +229,7 @@ class Answering:
         recipe = plan.recipe
         key = recipe.direction, recipe.loops, recipe.norm, recipe.edge_weights, recipe.dtype, radius
         if key not in self._matrices:
-            links = make_adjacency(self.ball(radius).graph, recipe).to(CPU, recipe.dtype)
+            links = make_adjacency(self.ball(radius).graph, plan).to(CPU, recipe.dtype)
             self._matrices[key] = self.ball(radius), links.whole
         return self._matrices[key][1]
 
@@ -385,6 +385,8 @@ class Neighbourhoods:
         self, result: Trained, graph: Graph, radius: int = RADIUS, also: Trained | None = None
     ):
         whole("radius", radius, 0)
+        if graph.typed:
+            raise InputError(f"{graph.name} has types of edges, which are gathered over as a whole")
         self.result = result.knowing(graph).part(result.predicting())
         self.graph, self.radius, self.around = graph, radius, Surroundings(graph)
         self._knows_unlinked = knows_unlinked(self.result, graph)

@@ -31,6 +31,7 @@ from gcnii.data.tables.reading import Reading, Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Column, Columns, Texts
+from gcnii.graph.types import aligned
 from gcnii.inference.predict import answered, known_labels, predict_sets, table_of, value_table
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.result import Trained
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 ROLES = (
     *("id", "label", "target", "split", "unknown", "multilabel", "time", "time_edges"),
-    *("edge_from", "edge_to", "source", "weight", "duplicates"),
+    *("edge_from", "edge_to", "source", "weight", "edge_type", "duplicates"),
 )
 
 
@@ -120,6 +121,8 @@ class Arrivals:
             X=stacked(graph.X, self.X),
             edges=np.concatenate([graph.edges, self.links.edges], 1),
             weights=self.weights(graph.weights),
+            edge_types=self.types(graph.edge_types),
+            edge_type_names=graph.edge_type_names,
             y=np.concatenate([graph.labels, graph.unknown(self.nodes.n)]),
             directed=graph.directed,
             name=graph.name,
@@ -132,6 +135,11 @@ class Arrivals:
     def weights(self, old: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         """Those of old edges, and of the new ones after them."""
         own = self.links.weights
+        return None if old is None or own is None else np.concatenate([old, own])
+
+    def types(self, old: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Those of old edges, and of the new ones after them."""
+        own = self.links.types
         return None if old is None or own is None else np.concatenate([old, own])
 
     def table(
@@ -178,6 +186,7 @@ class OldNodes:
         if nodes.reading.duplicates:
             links = _combined(graph, links, nodes.reading, ids)
         _refuse_weights(graph, links, edges)
+        links = links._replace(types=_types(graph, links, edges))
         X, features = columns.encode(table, nodes.rows.name)
         new = Graph(
             X=X,
@@ -258,7 +267,7 @@ def _names(graph: Graph) -> Sequence[str]:
 def _combined(graph: Graph, links: EdgeList, reading: Reading, ids: Ids) -> EdgeList:
     """Each new edge once; where the number of edges was the weight in training, one weighs 1."""
     if graph.weights is not None and links.weights is None and reading.duplicates == "add":
-        links = EdgeList(links.edges, np.ones(links.edges.shape[1]))
+        links = links._replace(weights=np.ones(links.edges.shape[1]))
     return each_once(links, reading, ids.texts.tolist())
 
 
@@ -271,6 +280,23 @@ def _refuse_weights(graph: Graph, links: EdgeList, edges: Rows) -> None:
         )
     if graph.weights is not None and links.weights is None:
         raise InputError(f"the edges of {graph.name} have weights; {edges.name} needs them, too")
+
+
+def _types(graph: Graph, links: EdgeList, edges: Rows) -> NDArray[np.int64] | None:
+    """Of the new edges, as the graph names them; InputError where one of both alone has types."""
+    own, known = links.type_names or (), graph.type_names
+    if not known and own:
+        raise InputError(
+            f"{edges.name} has types of edges, but those of {graph.name} had none in training; "
+            "leave the column out"
+        )
+    m = links.edges.shape[1]
+    if known and not own and m:
+        raise InputError(
+            f"the edges of {graph.name} are of the types {', '.join(known)}; {edges.name} needs "
+            "a column of types, too"
+        )
+    return aligned(links.types, m, own, known, edges.name) if known else None
 
 
 def _in_order(graph: Graph, new: Graph) -> Features:

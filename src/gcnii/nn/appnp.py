@@ -13,7 +13,7 @@ from torch.nn.functional import relu
 from gcnii.dropout import Dropout
 from gcnii.errors import InputError
 from gcnii.nn.gcnii import blend
-from gcnii.nn.model import Model, ModelCard
+from gcnii.nn.model import Gathering, Model, ModelCard
 from gcnii.nn.settings import Alpha, Layers, Rate, Width
 from gcnii.propagation import Sparse
 
@@ -50,7 +50,7 @@ class APPNP(Predict):
     )
 
     batched = frozenset({"alpha", "dropout"})
-    can_be_cut = True
+    can_be_cut = uses_types = True
 
     def __init__(
         self,
@@ -63,14 +63,14 @@ class APPNP(Predict):
         dropout: Rate = 0.5,
     ):
         super().__init__(d, k, width, dropout)
-        self.layers = layers
+        self.convs = nn.ModuleList(Gathering() for _ in range(layers))
         self.alpha: float | Tensor = alpha
 
     def forward(self, P: Sparse, X: Tensor | Sparse) -> Tensor:
         """Scores (n, k)."""
         Z = Z0 = self.predict(P, X)
-        for _ in range(self.layers):
-            Z = blend(P @ Z, Z0, self.alpha)
+        for conv in self.convs:
+            Z = blend(conv.over(P) @ Z, Z0, self.alpha)  # type: ignore[operator]
         return Z
 
 

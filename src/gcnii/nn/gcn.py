@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.model import Model, ModelCard, glorot
+from gcnii.nn.model import Gathering, Model, ModelCard, glorot
 from gcnii.nn.settings import FewLayers, Rate, Width
 from gcnii.propagation import Sparse
 
 
-class GCNConv(nn.Module):
+class GCNConv(Gathering):
     """Equation 1 before σ:  P̃ H W + b."""
 
     def __init__(self, d: int, width: int):
@@ -26,7 +26,7 @@ class GCNConv(nn.Module):
 
     def forward(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
         """(n, d) → (n, width); the product by W comes first, because it narrows H."""
-        return P @ (H @ self.W) + self.b
+        return self.over(P) @ (H @ self.W) + self.b
 
 
 class GCN(Model):
@@ -38,7 +38,7 @@ class GCN(Model):
         recipe={"decay_conv": 5e-4, "epochs": 200},
         when="the shallow baseline, 2 or 3 layers",
     )
-    can_be_cut = True
+    can_be_cut = uses_types = True
 
     def __init__(
         self, d: int, k: int, *, layers: FewLayers = 2, width: Width = 16, dropout: Rate = 0.5

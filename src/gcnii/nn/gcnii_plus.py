@@ -17,7 +17,7 @@ from torch.nn.functional import linear, relu
 from gcnii.dropout import Dropout, current_keys
 from gcnii.nn.engine.skeleton import GCNIISkeleton
 from gcnii.nn.gcnii import GCNIIConv, betas
-from gcnii.nn.model import ModelCard, uniform
+from gcnii.nn.model import Gathering, ModelCard, uniform
 from gcnii.nn.settings import Alpha, Bounds, Choice, Lam, Layers, Range, Rate, Setting, Width
 from gcnii.propagation import Sparse
 
@@ -110,6 +110,8 @@ class GCNIIPlus(GCNIISkeleton):
         super().__init__(d, k, convs, width, dropout)
         self.drop_input = Dropout(input_dropout)
         self.product_first, self.head = product_first, head
+        if product_first:
+            self.dense["product"] = Gathering()
         self.dense["norm"] = norm_of(row_norm, width)
         if head == "features":
             self.dense["features"] = nn.Linear(d, k, bias=False)
@@ -123,7 +125,9 @@ class GCNIIPlus(GCNIISkeleton):
         assert isinstance(encode, nn.Linear)
         if self.product_first:
             # P̃ (X W) and not (P̃ X) W: X has more columns than W, as a rule.
-            Z = P @ linear(X, encode.weight) + encode.bias  # type: ignore[arg-type]
+            product = self.dense["product"]
+            assert isinstance(product, Gathering)
+            Z = product.over(P) @ linear(X, encode.weight) + encode.bias  # type: ignore[arg-type]
         else:
             Z = encode(X)
         return relu(self.dense["norm"](Z))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, relu
 
 from gcnii.dropout import Dropout
-from gcnii.nn.model import Model, ModelCard, glorot
+from gcnii.nn.model import Gathering, Model, ModelCard, glorot
 from gcnii.nn.settings import FewLayers, Rate, Settings, Width
 from gcnii.propagation import Propagation, Sparse
 from gcnii.propagation.attention import row_max
@@ -21,7 +21,7 @@ from gcnii.propagation.sparse import Pattern, to_entries
 LONGEST = 128  # the most neighbours of a node that an LSTM reads
 
 
-class SAGEConv(nn.Module):
+class SAGEConv(Gathering):
     """concat(H W_own, N W_near) before σ, where N aggregates the neighbours."""
 
     def __init__(self, d: int, aggregated: int, width: int):
@@ -45,6 +45,7 @@ class MeanConv(SAGEConv):
 
     def near(self, P: Sparse, H: Tensor | Sparse) -> Tensor:
         """P H W_near; sparse features are multiplied by the weights first, dense ones by P."""
+        P = self.over(P)
         if isinstance(H, Sparse):
             return P.gather(H @ self.neighbours)
         return P.gather(H) @ self.neighbours
@@ -183,7 +184,7 @@ class GraphSAGEMean(GraphSAGE):
         recipe=RECIPE,
         when="the graph exceeds memory: samples neighbours",
     )
-    supports_history = True
+    supports_history = uses_types = True
     conv = MeanConv
 
 

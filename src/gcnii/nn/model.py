@@ -9,9 +9,9 @@ First come the weights: their initial values, and products by them with a gradie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from gcnii.errors import InputError
 from gcnii.kernels import gradients
 from gcnii.nn.settings import Settings
-from gcnii.propagation import Propagation, Sparse
+from gcnii.propagation import Propagation, Sparse, TypedMatrix
 from gcnii.propagation.adjacency import HOW
 from gcnii.propagation.sparse import VmapInfo, replicas_first
 
@@ -154,6 +154,31 @@ class ModelCard:
     when: str = ""
 
 
+class Gathering(nn.Module):
+    """A layer that gathers by products P H; over edges of several types, with weights of them."""
+
+    def weigh_types(self, count: int) -> None:
+        """Have a weight (count,) of each type: 0, so that their shares are equal."""
+        self.register_parameter("types", nn.Parameter(torch.zeros(count)))
+
+    @property
+    def type_weights(self) -> Tensor | None:
+        """(types,) from which the shares are made; None: it gathers over all edges alike."""
+        return self._parameters.get("types")
+
+    def over(self, P: Sparse) -> Sparse:
+        """The matrix of this layer: P itself, or the mean of its types with the layer's shares."""
+        weights = self.type_weights
+        if weights is None:
+            return P
+        if not isinstance(P, TypedMatrix):
+            raise InputError(
+                f"the model has weights of {len(weights)} types of edges, but P is of one; make P "
+                "of a graph with these types"
+            )
+        return P.mixed(weights)
+
+
 class Model(nn.Module):
     """A network whose settings are its keyword-only arguments.
 
@@ -171,6 +196,8 @@ class Model(nn.Module):
     # Whether it uses P in products P @ H alone and else treats every row by itself, so that several
     # processes can share the nodes of a graph.
     can_be_cut: ClassVar[bool] = False
+    # Whether all its products by P are those of a Gathering, which can weigh types of edges.
+    uses_types: ClassVar[bool] = False
     # Its settings that are plain numbers in a formula: replicas of one batch may differ in them.
     batched: ClassVar[frozenset[str]] = frozenset({"dropout"})
     # Whether it can recompute activations in backward instead of keeping them, and whether it does.
@@ -186,6 +213,11 @@ class Model(nn.Module):
         """Scores (n, k)."""
         if not isinstance(P, Propagation):
             raise InputError(f"P must be a propagation matrix, got {type(P).__name__}; {HOW}")
+        if isinstance(P, TypedMatrix) and len(P.each) != self.types and self.card.uses_graph:
+            raise InputError(
+                f"P has {len(P.each)} types of edges, and the model weights of {self.types}; make "
+                "the model with model.over_types(count), or P with edge_types='ignore'"
+            )
         if not isinstance(X, Tensor | Sparse):
             raise InputError(
                 f"X must be a tensor, got {type(X).__name__}; make X with "
@@ -193,6 +225,24 @@ class Model(nn.Module):
             )
         scores: Tensor = super().__call__(P, X)
         return scores
+
+    def over_types(self, count: int) -> Self:
+        """Itself, with a weight of each type of edges in every layer."""
+        if count > 1 and not self.uses_types:
+            raise InputError(f"{type(self).__name__} cannot weigh types of edges")
+        for layer in self._gathering if count > 1 else ():
+            layer.weigh_types(count)
+        return self
+
+    @property
+    def types(self) -> int:
+        """The number of types of edges that its layers weigh; 1: none."""
+        each = (layer.type_weights for layer in self._gathering)
+        return next((len(weights) for weights in each if weights is not None), 1)
+
+    @property
+    def _gathering(self) -> Iterator[Gathering]:
+        return (layer for layer in self.modules() if isinstance(layer, Gathering))
 
     def embed(self, P: Sparse, X: Tensor | Sparse) -> Tensor | Sparse:
         """The last hidden layer (n, width)."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -14,8 +15,10 @@ from torch import Tensor
 
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph
+from gcnii.graph.types import EdgeTypes
 from gcnii.graph.weights import EdgeWeights, weighed
 from gcnii.propagation.sparse import Pattern, RowNumbers, Sparse, row_sums
+from gcnii.propagation.types import TypedMatrix
 
 Direction = Literal["out", "in", "both"]
 Geometry = Literal["none", "isomap", "poincare", "struc2vec"]
@@ -39,8 +42,31 @@ def adjacency(
     """
     # paper: undirected graphs without self-loops; here: the authors' code, which keeps both as the
     # files have them.
-    A = of_edges(graph.edges, graph.weights, graph.n)
-    if graph.weights is not None and edge_weights != "raw":
+    return _of_some(graph, np.s_[:], direction, loops, edge_weights)
+
+
+def adjacency_of_types(
+    graph: Graph, direction: Direction, loops: Loops, edge_weights: EdgeWeights
+) -> list[sp.csr_array]:
+    """`adjacency` of the edges of each type."""
+    types = graph.edge_types
+    assert types is not None
+    return [
+        _of_some(graph, types == t, direction, loops, edge_weights) for t in range(graph.type_count)
+    ]
+
+
+def _of_some(
+    graph: Graph,
+    which: NDArray[np.bool_] | slice,
+    direction: Direction,
+    loops: Loops,
+    edge_weights: EdgeWeights,
+) -> sp.csr_array:
+    """`adjacency` of some of the edges."""
+    weights = None if graph.weights is None else graph.weights[which]
+    A = of_edges(graph.edges[:, which], weights, graph.n)
+    if weights is not None and edge_weights != "raw":
         A.data = weighed(A.data, edge_weights, graph.typical_weights)
     return oriented(A, direction if graph.directed else "both", loops)
 
@@ -135,7 +161,10 @@ class Adjacency:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """The same on another device or in another dtype; takes what `Tensor.to` takes."""
-        weights = self.weights.to(*args, **kwargs)
+        return self.moved(self.weights.to(*args, **kwargs))
+
+    def moved(self, weights: Tensor) -> Self:
+        """The same where its weights are on another device, or in another dtype."""
         pattern = self.pattern.to(weights.device)
         return replace(self, pattern=pattern, weights=weights, diagonal=self.diagonal.to(weights))
 
@@ -190,6 +219,60 @@ class Adjacency:
     def _column_sums(self, A: Tensor) -> Tensor:
         transposed, order = self.pattern.transposed
         return row_sums(transposed, A.index_select(0, order))
+
+
+@dataclass(frozen=True, eq=False)
+class TypedAdjacency(Adjacency):
+    """Links of several types: `weights` are sums over them.
+
+    of_type  (w, entries) A's values, of each type
+    """
+
+    of_type: Tensor = field(kw_only=True)
+
+    @classmethod
+    def of_types(
+        cls, each: Sequence[sp.csr_array], norm: Norm = "symmetric", loops: Loops = "keep"
+    ) -> TypedAdjacency:
+        """From non-negative A (n, n), one of each type; in float64."""
+        total = sp.csr_array(sum(each[1:], each[0]))
+        links = Adjacency.of(total, norm, loops)
+        places = _codes(links.pattern)
+        values = np.zeros((len(each), len(places)))
+        for own, A in zip(values, each, strict=True):
+            A.sort_indices()
+            row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+            own[np.searchsorted(places, row * A.shape[1] + A.indices)] = A.data
+        return cls(
+            *(links.pattern, links.weights, links.diagonal, norm, links.looped),
+            of_type=torch.from_numpy(values),
+        )
+
+    def moved(self, weights: Tensor) -> Self:
+        """The same where its weights are on another device, or in another dtype."""
+        return replace(super().moved(weights), of_type=self.of_type.to(weights))
+
+    def induced(self, nodes: Tensor) -> Self:
+        """The links among these nodes, renumbered in the order given."""
+        _, inside = induced_pattern(self.pattern, nodes)
+        return replace(super().induced(nodes), of_type=self.of_type[:, inside])
+
+    def matrix(self, kept: Tensor | None = None) -> TypedMatrix:
+        """The propagation matrix, of the links that `kept` (entries,) marks with a one.
+
+        A link is left out in all its types.
+        """
+        each = self.of_type if kept is None else self.of_type * kept
+        linked = torch.stack([row_sums(self.pattern, A) for A in each]) > 0
+        has = (linked | ~linked.any(0)).to(each.dtype)
+        P = torch.stack([self._normalised(A) for A in each])
+        return TypedMatrix.of(self.pattern, P * has[:, self.pattern.row_of], has)
+
+
+def _codes(pattern: Pattern) -> NDArray[np.int64]:
+    """(entries,) a number for each entry, ascending."""
+    row, column = pattern.row_of.numpy(), pattern.columns.numpy().astype(np.int64)
+    return np.asarray(row * pattern.shape[1] + column)
 
 
 def counted(norm: Norm, A: Tensor, I: Tensor, *, looped: bool) -> Tensor:
@@ -258,6 +341,7 @@ def propagation_matrix(
     loops: Loops = "keep",
     norm: Norm = "symmetric",
     edge_weights: EdgeWeights = "raw",
+    edge_types: EdgeTypes = "use",
     dtype: torch.dtype | None = None,
 ) -> Sparse:
     """P̃ = D̃^-1/2 Ã D̃^-1/2 with Ã = A + I and D̃ the row sums of Ã; or another norm of it.
@@ -287,6 +371,9 @@ def propagation_matrix(
         self-loop counts 1; "median": divided by their median; "log": log2(1 + w / median); "rank":
         by their rank, from 0 to 2; "none": 1; "auto": by their rank if they are skewed, else by the
         median.
+    edge_types : {"use", "ignore"}
+        Of a Graph with edges of several types: a matrix of each, for a model that weighs them
+        (`model.over_types(graph.type_count)`); or one of all edges alike.
     dtype : torch.dtype, optional
         Default: torch's default dtype, as models have it.
 
@@ -302,8 +389,13 @@ def propagation_matrix(
     torch.Size([3, 3])
     """
     device = source.device if isinstance(source, Tensor) else torch.device("cpu")
+    dtype = dtype or torch.get_default_dtype()
+    if isinstance(source, Graph) and source.typed and edge_types == "use":
+        _check_size(source.n, n)
+        each = adjacency_of_types(source, direction, loops, edge_weights)
+        return TypedAdjacency.of_types(each, norm, loops).matrix().to(dtype)
     A = _adjacency(source, n, directed, direction, loops, edge_weights)
-    return Adjacency.of(A, norm, loops).matrix().to(device, dtype or torch.get_default_dtype())
+    return Adjacency.of(A, norm, loops).matrix().to(device, dtype)
 
 
 def _adjacency(

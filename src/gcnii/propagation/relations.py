@@ -64,9 +64,9 @@ class RelationalMatrix(Sparse):
         """M (n · DIVISIONS, width) → (n, width): the sum over the divisions."""
         return Sparse(self.layout.merged, self.values)
 
-    def to(self, *args: Any, **kwargs: Any) -> RelationalMatrix:
-        """The same matrix on another device or in another dtype; takes what `Tensor.to` takes."""
-        P = super().to(*args, **kwargs)
+    def moved(self, values: Tensor) -> RelationalMatrix:
+        """The same matrix where its values are on another device, or in another dtype."""
+        P = super().moved(values)
         layout = RelationLayout.of(P.pattern, self.layout.relation.to(P.device))
         return RelationalMatrix(P.pattern, P.values, layout)
 

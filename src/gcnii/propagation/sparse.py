@@ -401,7 +401,10 @@ class Sparse(TakenByLinear):
 
     def to(self, *args: Any, **kwargs: Any) -> Sparse:
         """The same matrix on another device or in another dtype; takes what `Tensor.to` takes."""
-        values = self.values.to(*args, **kwargs)
+        return self.moved(self.values.to(*args, **kwargs))
+
+    def moved(self, values: Tensor) -> Sparse:
+        """The same matrix where its values are on another device, or in another dtype."""
         return Sparse(self.pattern.to(values.device), values)
 
     def to_dense(self) -> Tensor:

@@ -105,6 +105,7 @@ GRAPH = {
     "columns": Maybe(([Only(COLUMN)], NOTHING)),
     "weighted": Maybe(bool),
     "targets": Maybe([str]),
+    "edge_type_names": Maybe(NAMES),
     "loaded_with": Maybe({str: (*OPTION, [OPTION])}),
 }
 RUN = {
@@ -261,6 +262,8 @@ def _refuse_graph_and_runs(record: Document) -> None:
         raise InputError("graph must have classes or targets, not both")
     for names, count in (("classes", "k"), ("features", "d"), ("targets", "k")):
         _refuse_names(graph.get(names), f"graph.{names}", graph[count])
+    if (types := graph.get("edge_type_names")) is not None:
+        _refuse_names(types, "graph.edge_type_names", max(len(types), 2))
     if graph.get("columns") is not None:
         width = sum(column.width for column in Columns.of_document(graph["columns"]).used)
         if width != graph["d"]:
@@ -600,6 +603,8 @@ def open_record(folder: Path, record: Document) -> Document:
     """The parts of a Result, but its weights, from the record of the bundle in this folder."""
     with refusing(folder / "run.json"):
         plan, parts = make_plan(record["model"], record["settings"]), _parts(record)
+        if names := parts["origin"].edge_type_names:
+            plan = plan.over(len(names))
         target = target_of(parts["origin"])
         # Before it could be chosen, a score of two classes was that of the second.
         ranked = target.score(plan.recipe.scored_by).ranks

@@ -27,6 +27,7 @@ from gcnii.graph import Features, Graph, Piece, Split
 from gcnii.graph.arrays import Labels
 from gcnii.graph.columns import Columns
 from gcnii.graph.past import Past, past
+from gcnii.graph.types import aligned
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import adjacency
 from gcnii.targets import LabelTarget, Numbers, Target, as_labels, target_of
@@ -53,7 +54,7 @@ Probabilities: TypeAlias = NDArray[np.float64]
 Answered: TypeAlias = NDArray[np.float64]  # probabilities, or values in units
 Bools: TypeAlias = NDArray[np.bool_]
 Said: TypeAlias = NDArray[np.str_] | NDArray[np.int64] | NDArray[np.float64]
-NAMES = ("classes", "features", "targets")
+NAMES = ("classes", "features", "targets", "edge_type_names")
 REFITTED = "measured before it was trained on every label"
 
 
@@ -75,11 +76,13 @@ class Origin:
     columns: Columns | None = None
     weighted: bool = False
     targets: tuple[str, ...] = ()
+    edge_type_names: tuple[str, ...] | None = None
     loaded_with: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def of(cls, graph: Graph) -> Origin:
-        return cls(**{one.name: getattr(graph, one.name) for one in fields(cls)})
+        known = {one.name: getattr(graph, one.name) for one in fields(cls)}
+        return cls(**known | {"edge_type_names": graph.type_names if graph.typed else None})
 
     def document(self) -> Document:
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -87,6 +90,8 @@ class Origin:
         columns = self.columns and self.columns.document()
         if not self.targets:
             del plain["targets"]
+        if self.edge_type_names is None:
+            del plain["edge_type_names"]
         return plain | {"columns": columns, "loaded_with": options}
 
     @classmethod
@@ -592,6 +597,7 @@ class Trained(ABC):
                 f"{graph.name} {has} edge weights, but the graph of the training had {others}; "
                 "edges without a weight count 1"
             )
+        graph = self._with_types(graph)
         if self.origin.columns is not None and graph.table is not None:
             X, features = self.origin.columns.encode(graph.table, graph.name)
             return replace(graph, X=X, features=features)
@@ -604,6 +610,26 @@ class Trained(ABC):
                 "check that both have them in the same order",
             )
         return graph
+
+    def _with_types(self, graph: Graph) -> Graph:
+        """The graph whose types of edges are those of the training, in the same order."""
+        known = self.origin.edge_type_names
+        if known is None and graph.typed:
+            notice(
+                f"{graph.name} has types of edges, but the graph of the training had none; all "
+                "edges count alike"
+            )
+            return replace(graph, edge_types=None, edge_type_names=None)
+        if known is None or (graph.typed and graph.type_names == known):
+            return graph
+        if not graph.type_names and graph.edges.size:
+            raise GraphError(
+                f"the edges of {graph.name} have no types, but those of the training had: "
+                f"{', '.join(known)}; give it a column of types (--edge-type)"
+            )
+        m, own = graph.edges.shape[1], graph.type_names
+        types = aligned(graph.edge_types, m, own, known, graph.name)
+        return replace(graph, edge_types=types, edge_type_names=known)
 
     def _known(self, graph: Graph) -> Graph:
         """The graph with the features of the training."""

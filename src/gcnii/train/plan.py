@@ -41,12 +41,14 @@ class Plan:
     """A model of the registry, its settings, and a Recipe.
 
     sources  setting → where its value comes from, in words; it decides nothing
+    types    of edges that the model weighs; 1: it takes all edges alike
     """
 
     model: str
     model_settings: Mapping[str, Any]
     recipe: Recipe
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    types: int = 1
 
     @property
     def settings(self) -> Settings:
@@ -73,7 +75,13 @@ class Plan:
         """
         d += WIDTHS[self.structure]
         with DrawnFrom(seed):
-            return MODELS[self.model](d, k, **self.model_settings).to(self.recipe.dtype)
+            model = MODELS[self.model](d, k, **self.model_settings)
+            return model.over_types(self.types).to(self.recipe.dtype)
+
+    def over(self, types: int) -> Plan:
+        """The plan for a graph with edges of so many types, if it does not ignore them."""
+        used = self.recipe.edge_types == "use" and MODELS[self.model].card.uses_graph
+        return replace(self, types=types) if used else self
 
 
 def make_plan(
@@ -116,7 +124,11 @@ def make_plan(
         refuse_weights(model, recipe)
     if recipe.memory in ("recompute", "offload") and not MODELS[model].can_recompute:
         raise InputError(f"{model} cannot recompute its activations; use memory auto or keep")
-    return Plan(model, model_settings, recipe, {name: sources[name] for name in known})
+    plan = Plan(model, model_settings, recipe, {name: sources[name] for name in known})
+    if graph is None or not graph.typed:
+        return plan
+    refuse_types(model, recipe)
+    return plan.over(graph.type_count)
 
 
 # Settings that draw no mask at 0, after which the masks of dropout differ.
@@ -319,6 +331,26 @@ def refuse_weights(model: str, recipe: Recipe) -> None:
     raise InputError(
         f"{who}; take a model that uses them, such as gcnii, or leave them out: edge_weights none "
         "(--edge-weights none)"
+    )
+
+
+def refuse_types(model: str, recipe: Recipe) -> None:
+    """Raise InputError if this model cannot use types of edges with this recipe."""
+    if recipe.edge_types == "ignore" or not MODELS[model].card.uses_graph:
+        return
+    if recipe.geometry != "none":
+        who = f"the neighbours of the geometry {recipe.geometry} have"
+    elif recipe.diffusion != "none":
+        who = f"the links of the diffusion {recipe.diffusion} have"
+    elif recipe.batches == "neighbours":
+        who = "sampled neighbours have"
+    elif not MODELS[model].uses_types:
+        who = f"in {model}, edges have"
+    else:
+        return
+    raise InputError(
+        f"{who} no types; take a model that uses them, such as gcnii, on the full graph, or take "
+        "all edges alike: edge_types ignore (--edge-types ignore)"
     )
 
 

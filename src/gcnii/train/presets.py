@@ -150,7 +150,7 @@ SAMPLING = frozenset({"batches", "batch_size", "clusters", "fanout", "history"})
 def portfolio(graph: Graph) -> list[Point]:
     """The points that apply to a graph: those of one direction need a directed one.
 
-    Models that cannot use edge weights are left out where there are some.
+    Models that cannot use edge weights, or types of edges, are left out where there are some.
     """
     from gcnii.nn import MODELS  # which loads torch, and plans do without
 
@@ -159,6 +159,7 @@ def portfolio(graph: Graph) -> list[Point]:
         for point in PORTFOLIO
         if (graph.directed or "direction" not in point.settings)
         and (not graph.weighted or MODELS[point.model].card.uses_weights)
+        and (not graph.typed or MODELS[point.model].uses_types)
     ]
 
 

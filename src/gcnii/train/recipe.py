@@ -17,6 +17,7 @@ import torch
 
 from gcnii.dropout import DropForm
 from gcnii.errors import InputError
+from gcnii.graph.types import EdgeTypes
 from gcnii.graph.weights import EdgeWeights
 from gcnii.nn.settings import (
     ANY,
@@ -229,6 +230,13 @@ class Recipe:
         "own graph: rank if the heaviest 1 % of the edges carry 5 % of all weight, else median",
         neutral="raw",
         search=Choice(("median", "log", "rank", "none")),
+    )
+    edge_types: EdgeTypes = setting(
+        "use",
+        "gather over edges of each type with a learned share of each type in each layer, or "
+        "over all edges alike (ignore)",
+        neutral="use",
+        search=Choice(("use", "ignore")),
     )
     loops: Loops = setting(
         "keep",

@@ -24,7 +24,9 @@ from gcnii.propagation import (
     Adjacency,
     RelationalAdjacency,
     Sparse,
+    TypedAdjacency,
     adjacency,
+    adjacency_of_types,
     diffuse,
 )
 from gcnii.propagation.by_rows import block_height, can_be_fixed, fixed_matrix
@@ -33,7 +35,7 @@ from gcnii.targets.objective import Share
 from gcnii.train.batches import Batch, Batches, Full, NeighbourBatches, Subgraphs
 from gcnii.train.clusters import cluster
 from gcnii.train.features import Floats, Scaling, scaled_matrix, structure_columns
-from gcnii.train.plan import Plan, refuse_weights
+from gcnii.train.plan import Plan, refuse_types, refuse_weights
 from gcnii.train.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ class Task:
         added = structure_columns(graph, plan.structure)
         scaling = learnt(graph, plan, scaling, added)
         dtype = plan.recipe.dtype
-        links = make_adjacency(graph, plan.recipe, offline=offline).to(device, dtype)
+        links = make_adjacency(graph, plan, offline=offline).to(device, dtype)
         X = scaled_matrix(graph.X, scaling, dtype, added).to(device)
         return cls(graph, plan, device, links, X, scaling)
 
@@ -228,6 +230,8 @@ def learnt(
         )
     if graph.weighted:
         refuse_weights(plan.model, plan.recipe)
+    if graph.typed:
+        refuse_types(plan.model, plan.recipe)
     if scaling is None and (plan.recipe.scale != "none" or structure is not None):
         X, there = features_there(graph), present(graph)
         scaling = Scaling.learn(X, plan.recipe.scale, columns=graph.columns)
@@ -237,8 +241,9 @@ def learnt(
     return scaling
 
 
-def make_adjacency(graph: Graph, recipe: Recipe, *, offline: bool = False) -> Adjacency:
+def make_adjacency(graph: Graph, plan: Plan, *, offline: bool = False) -> Adjacency:
     """Who gathers from whom, as the recipe says, in float64; `offline` as for `neighbourhood`."""
+    recipe = plan.recipe
     if recipe.loops == "none" and (recipe.geometry, recipe.diffusion) != ("none", "none"):
         raise InputError(
             "a geometry or a diffusion lets nodes gather from themselves; with either of them, "
@@ -251,7 +256,11 @@ def make_adjacency(graph: Graph, recipe: Recipe, *, offline: bool = False) -> Ad
             )
         neighbourhood = data.neighbourhood(graph, recipe.geometry, offline=offline)
         return RelationalAdjacency.of_neighbours(neighbourhood, graph.n, recipe.norm)
-    A = adjacency(graph, recipe.direction, recipe.loops, recipe.edge_weights)
+    how = (recipe.direction, recipe.loops, recipe.edge_weights)
+    if plan.types > 1:
+        each = adjacency_of_types(graph, *how)
+        return TypedAdjacency.of_types(each, recipe.norm, recipe.loops)
+    A = adjacency(graph, *how)
     if recipe.diffusion != "none":
         names = ("teleport", "heat_time", "top_k", "threshold")
         A = diffuse(A, recipe.diffusion, **{name: getattr(recipe, name) for name in names})
@@ -287,7 +296,7 @@ class LightTask:
     def suits(plan: Plan) -> bool:
         """Whether the plan's models and its P̃ can be computed in this way."""
         recipe = plan.recipe
-        plain = recipe.geometry == recipe.diffusion == "none"
+        plain = recipe.geometry == recipe.diffusion == "none" and plan.types == 1
         skeleton = issubclass(MODELS[plan.model], GCNIISkeleton)
         return skeleton and plain and can_be_fixed(recipe.loops, recipe.norm)
 

@@ -78,6 +78,7 @@ def space_of(
     pointless = {
         "direction": not graph.directed,
         "edge_weights": not graph.weighted,
+        "edge_types": not graph.typed or not MODELS[model].uses_types,
         "loops": len(loops) == 1,
         "class_weight": metric not in RARE,
         "focal": rare_class(graph) is None,

@@ -26,6 +26,7 @@ def from_frames(
     label: Names = "label",
     split: str = "split",
     weight: str = "",
+    edge_type: str = "type",
     target: Names = (),
     edge_from: str = "",
     edge_to: str = "",
@@ -66,6 +67,9 @@ def from_frames(
         The column of `nodes` with train, val or test, if any.
     weight : str
         The column of `edges` with their weights; default: weight, if there is one.
+    edge_type : str
+        The column of `edges` with their types, if any; "": none.  A model such as GCNII gathers
+        over the edges of each type, with a learned share of each type in each layer.
     target : str or list of str
         The column or columns of `nodes` with numbers to predict, in the place of labels; a node
         where one of them is missing is unlabelled.

@@ -15,6 +15,7 @@ from gcnii.graph import ROLES, Features, Graph, Role, Split
 from gcnii.graph.arrays import merged
 from gcnii.graph.columns import differences
 from gcnii.graph.times import earliest
+from gcnii.graph.types import aligned, together
 from gcnii.graph.weights import sum_repeated
 
 Names = tuple[str, ...] | None
@@ -67,6 +68,7 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
     sizes = [graph.n for graph in graphs]
     starts = np.cumsum([0, *sizes[:-1]])
     shifted = [graph.edges + start for graph, start in zip(graphs, starts, strict=True)]
+    types, type_names = _types(graphs)
     return Graph(
         X=_stacked([graph.X for graph in graphs]),
         edges=np.concatenate(shifted, 1),
@@ -82,6 +84,8 @@ def join(graphs: Sequence[Graph], roles: Sequence[Role], name: str = "graph") ->
         times=_joined(graphs, "times"),
         edge_times=_joined(graphs, "edge_times"),
         dated=graphs[0].dated,
+        edge_types=types,
+        edge_type_names=type_names,
     )
 
 
@@ -89,6 +93,24 @@ def _joined(graphs: Sequence[Graph], name: str) -> NDArray[np.float64] | None:
     """What all graphs have under this name, or none of them has."""
     each = [own for graph in graphs if (own := getattr(graph, name)) is not None]
     return np.concatenate(each) if each else None
+
+
+def _types(graphs: Sequence[Graph]) -> tuple[NDArray[np.int64] | None, Names]:
+    """The types of all edges, by the names of all."""
+    names = tuple(sorted({name for graph in graphs for name in graph.type_names}))
+    if not names:
+        return None, None
+    for graph in graphs:
+        if not graph.type_names and graph.edges.size:
+            raise GraphError(
+                f"the edges of {graph.name} have no types but those of others have; name theirs, "
+                "or drop all: dataclasses.replace(graph, edge_types=None, edge_type_names=None)"
+            )
+    each = [
+        aligned(one.edge_types, one.edges.shape[1], one.type_names, names, one.name)
+        for one in graphs
+    ]
+    return np.concatenate(each), names
 
 
 def _refuse_different(graphs: Sequence[Graph]) -> None:
@@ -175,20 +197,26 @@ def _labels(graphs: Sequence[Graph]) -> tuple[list[NDArray[np.int64]], Names]:
 
 def _both_ways(graph: Graph) -> Graph:
     """An undirected graph as a directed one, each of whose edges has its reverse."""
-    weights, times = graph.weights, graph.edge_times
+    weights, times, types = graph.weights, graph.edge_times, None
     if weights is None:
-        edges = merged(graph.edges)
+        edges = merged(graph.apart)
     else:
-        edges, weights = sum_repeated(graph.edges, weights, directed=False)
+        edges, weights = sum_repeated(graph.apart, weights, directed=False)
     if times is not None:
-        times = earliest(edges, graph.edges, times, directed=False)
+        times = earliest(edges, graph.apart, times, directed=False)
+    if graph.typed:
+        edges, types = together(edges, graph.n)
     other = edges[0] != edges[1]  # a self-loop is its own reverse
     both = np.concatenate([edges, edges[::-1, other]], 1)
     if weights is not None:
         weights = np.concatenate([weights, weights[other]])
     if times is not None:
         times = np.concatenate([times, times[other]])
-    return replace(graph, edges=both, weights=weights, edge_times=times, directed=True)
+    if types is not None:
+        types = np.concatenate([types, types[other]])
+    return replace(
+        graph, edges=both, weights=weights, edge_times=times, edge_types=types, directed=True
+    )
 
 
 def _stacked(blocks: Sequence[Features]) -> Features:

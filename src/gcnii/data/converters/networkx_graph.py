@@ -15,12 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.data.tables.assemble import WEIGHT, EdgeList, Nodes, assemble, each_once
+from gcnii.data.tables.assemble import TYPE, WEIGHT, EdgeList, Nodes, assemble, each_once
 from gcnii.data.tables.frame import FrameRows
 from gcnii.data.tables.reading import READING, Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, GraphError, Problems, is_one_of, notice
 from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Columns, flag, is_number
+from gcnii.graph.types import refuse_many
 from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
@@ -109,9 +110,13 @@ class Records:
         import pandas as pd
 
         rows, texts = self._rows(attributes), np.array(self.names, object)
-        (u, v), weights, _ = links
+        (u, v), weights, _, types, type_names = links
         ends = {"source": texts[u], "target": texts[v]}
-        edges = pd.DataFrame(ends if weights is None else ends | {WEIGHT: weights})
+        if weights is not None:
+            ends[WEIGHT] = weights
+        if types is not None and type_names is not None:
+            ends[TYPE] = np.array(type_names, object)[types]
+        edges = pd.DataFrame(ends)
         elsewhere = set(_names(self.links, self.of_links)) - set(attributes)
         own = replace(
             reading,
@@ -119,6 +124,7 @@ class Records:
             edge_from="source",
             edge_to="target",
             weight="" if weights is None else WEIGHT,
+            edge_type="" if types is None else TYPE,
             drop=tuple(name for name in reading.hints.drop if name not in elsewhere),
         )
         nodes = Nodes(rows, own, Problems(), known=known)
@@ -132,11 +138,13 @@ class Records:
         labels, (times, dated) = nodes.labels(), nodes.times()
         splits = nodes.splits(labels, times, dated=dated)
         nodes.problems.refuse()
-        edges, weights, _ = each_once(links, reading, self.names)
+        edges, weights, _, types, type_names = each_once(links, reading, self.names)
         return Graph(
             X=sp.eye_array(len(self.names), format="csr", dtype=np.float32) if X is None else X,
             edges=edges,
             weights=weights,
+            edge_types=types,
+            edge_type_names=type_names,
             y=labels.y,
             splits=splits,
             times=times,
@@ -165,20 +173,45 @@ class Records:
                 f"no edge has the attribute {wanted!r}; edges have {', '.join(known) or 'none'}"
             )
         used = wanted in known and wanted not in reading.drop
+        types = self._types(reading, known)
         taken = {*reading.drop, *([wanted] if used else [])}
+        taken |= {reading.edge_type} if types else set()
         if unused := [key for key in known if key not in taken]:
             notice(f"the edge attributes {', '.join(unused)} are not used")
         edges = np.array(self.edges, np.int64).reshape(-1, 2).T
         parallel = len(self.edges) - len(set(self.edges))
+        typed = types or (None, None)
         if not used:
-            if parallel and not reading.duplicates:
+            if parallel and not types and not reading.duplicates:
                 notice(
                     f"{parallel} edges are parallel to others and count once; "
                     "duplicates='add' (--duplicates add) makes their number the weight"
                 )
-            return EdgeList(edges, None)
+            return EdgeList(edges, None, *typed)
         weights = check_weights(self._weights(wanted), edges, self.names)
-        return EdgeList(edges, weights if parallel or (weights != 1).any() else None)
+        return EdgeList(edges, weights if parallel or (weights != 1).any() else None, *typed)
+
+    def _types(
+        self, reading: Reading, known: Sequence[str]
+    ) -> tuple[NDArray[np.int64], tuple[str, ...]] | None:
+        """The types of the edges and their names; None if they have none."""
+        wanted = reading.edge_type
+        if wanted not in known and wanted not in ("", Reading.edge_type):
+            raise DataError(
+                f"no edge has the attribute {wanted!r}; edges have {', '.join(known) or 'none'}"
+            )
+        if wanted not in known or wanted in reading.drop:
+            return None
+        values = [link.get(wanted, self.of_links.get(wanted)) for link in self.links]
+        if lacking := values.count(None):
+            raise DataError(
+                f"{lacking} of {len(values)} edges have no {wanted!r}, first the edge from "
+                f"{self._ends(values.index(None))}; give every edge one, or leave it out: "
+                "edge_type='' (--edge-type '')"
+            )
+        names, types = np.unique(list(map(str, values)), return_inverse=True)
+        refuse_many(len(names))
+        return types.astype(np.int64), tuple(map(str, names))
 
     def _weights(self, wanted: str) -> NDArray[np.float64]:
         values = [link.get(wanted, self.of_links.get(wanted)) for link in self.links]
@@ -247,6 +280,7 @@ def from_networkx(
     target: Names = (),
     split: str = "split",
     weight: str | None = "weight",
+    edge_type: str = "type",
     duplicates: str = "",
     X: Features | None = None,
     drop: Names = (),
@@ -277,6 +311,9 @@ def from_networkx(
     weight : str or None
         The edge attribute with the weights, which either all edges have or none; None ignores
         weights.
+    edge_type : str
+        The edge attribute with the types, which either all edges have or none; "": no types.
+        Parallel edges of several types are kept apart.
     duplicates : str
         What the weights of parallel edges become: add, mean, max or first.  Default: they are added
         up, and edges without weights count once; with add, their number is the weight.
@@ -306,11 +343,14 @@ def from_networkx(
         raise GraphError(f"from_networkx takes a networkx graph, got {type(G).__name__}")
     given["weight"] = "" if weight is None or is_one_of(weight, ["weight"]) else str(weight)
     reading = Reading(**{option: given[option] for option in READING if option in given})
-    graph = _records(G, weight is not None).graph(name or G.name or "graph", reading, X=X)
+    graph = _records(G, None if weight is not None else reading.edge_type).graph(
+        name or G.name or "graph", reading, X=X
+    )
     return graph._with_origin("", loaded_with=reading.given)
 
 
-def _records(G: nx.Graph, weighted: bool) -> Records:
+def _records(G: nx.Graph, alone: str | None) -> Records:
+    """The graph's; of the attributes of its edges, this one alone, if one is named."""
     place = {node: i for i, node in enumerate(G)}
     names = [str(node) for node in place]
     if not names:
@@ -322,13 +362,18 @@ def _records(G: nx.Graph, weighted: bool) -> Records:
             "rename one with networkx.relabel_nodes"
         )
     edges = list(G.edges(data=True))
+    links = [_texts_of(attributes) for *_, attributes in edges]
     return Records(
         names=names,
         nodes=[_texts_of(attributes) for _, attributes in G.nodes(data=True)],
         edges=[(place[u], place[v]) for u, v, _ in edges],
-        links=[_texts_of(attributes) if weighted else {} for *_, attributes in edges],
+        links=links if alone is None else [_only(alone, link) for link in links],
         directed=G.is_directed(),
     )
+
+
+def _only(name: str, attributes: Attributes) -> dict[str, object]:
+    return {name: attributes[name]} if name in attributes else {}
 
 
 def _texts_of(attributes: dict[object, object]) -> dict[str, object]:

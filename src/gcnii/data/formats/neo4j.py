@@ -95,6 +95,8 @@ def read(path: Path, *, columns: Columns | None = None, **options: object) -> Gr
     edges = _table(links, grouped=len(groups) > 1)
     if len(set(edges.get(":TYPE", ()))) == 1:
         del edges[":TYPE"]
+    elif ":TYPE" in edges and reading.edge_type == Reading.edge_type:
+        reading = replace(reading, edge_type=":TYPE")
     reading = replace(reading, id=NODE, edge_from=SOURCE, edge_to=TARGET)
     if not len(table):
         raise DataError(f"the nodes of {path} have no rows; a graph needs at least one")

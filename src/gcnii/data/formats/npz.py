@@ -288,7 +288,7 @@ def _adjacency(arrays: Arrays, n: int, reading: Reading) -> sp.csr_array:
 
 def _combined(edges: Array, weights: Array | None, n: int, reading: Reading) -> sp.csr_array:
     """Each edge once, with the weight that is asked for."""
-    once, each, _ = each_once(EdgeList(edges.astype(np.int64), weights), reading, None)
+    once, each, *_ = each_once(EdgeList(edges.astype(np.int64), weights), reading, None)
     each = np.ones(once.shape[1]) if each is None else each
     return sp.csr_array((each, tuple(once)), (n, n))
 

@@ -1,9 +1,9 @@
 """A whole graph in one .safetensors file, which is mapped into memory when it is read.
 
-Arrays are tensors: X (or X.data, X.indices and X.indptr if it is sparse), edges, weights, y, part,
-times, edge_times, and roles (s, n), which has 1, 2 and 3 for the train, val and test nodes of split
-s.  Texts are two tensors each, such as nodes.utf8 and nodes.lengths; the columns of a table are
-table.0, table.1, ….
+Arrays are tensors: X (or X.data, X.indices and X.indptr if it is sparse), edges, weights,
+edge_types, y, part, times, edge_times, and roles (s, n), which has 1, 2 and 3 for the train, val
+and test nodes of split s.  Texts are two tensors each, such as nodes.utf8 and nodes.lengths; the
+columns of a table are table.0, table.1, ….
 The metadata has one entry, "gcnii": a JSON document with the rest, and the SHA-256 of all of it.
 """
 
@@ -41,12 +41,13 @@ DOCUMENT = {
 PLAIN = (
     "edges",
     "weights",
+    "edge_types",
     "y",
     "part",
     "times",
     "edge_times",
 )  # tensors that are fields as they are
-TEXTS = ("nodes", "classes", "features")
+TEXTS = ("nodes", "classes", "features", "edge_type_names")
 
 Array = NDArray[Any]
 Tensors = dict[str, Array]
@@ -269,6 +270,7 @@ def graph_of(tensors: Tensors, document: Document) -> Graph:
     refuse_arrays(graph)
     graph._set_times()
     graph._check()
+    graph._set_types()
     if document["table"] is None or document["columns"] is None:
         return graph
     return graph._with_table(

@@ -364,6 +364,11 @@ def write(
     """
     refuse_folder(path, graph.source)
     refuse_targets(graph)
+    if graph.typed:
+        raise InputError(
+            f"{graph.name} has types of edges, which parts do not hold; read it without them "
+            "(--edge-type ''), or pack it whole"
+        )
     with _whole_folder(path) as folder, disk_errors():
         manifest = _about(graph, known)
         if names := _names(graph):

@@ -37,6 +37,7 @@ from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import freeze, known_rows, merged
 from gcnii.graph.columns import Columns, Learner, Table, Texts, flag
 from gcnii.graph.times import Times, earliest, only_times
+from gcnii.graph.types import apart, refuse_many, together
 from gcnii.graph.weights import merged_weighted
 
 if TYPE_CHECKING:
@@ -332,26 +333,29 @@ class Nodes:
 
 
 ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))
-WEIGHT = "weight"
+WEIGHT, TYPE = "weight", "type"
 
 
 class EdgeList(NamedTuple):
-    """(2, m) numbers of nodes; (m,) weights and times, if there are any."""
+    """(2, m) numbers of nodes; (m,) weights, times and types, if there are any, and their names."""
 
     edges: NDArray[np.int64]
     weights: NDArray[np.float64] | None
     times: Times | None = None
+    types: NDArray[np.int64] | None = None
+    type_names: tuple[str, ...] | None = None
 
 
 NONE = EdgeList(np.zeros((2, 0), np.int64), None)  # where something is wrong with them
 
 
 class EdgeColumns(NamedTuple):
-    """The names of the columns that hold the ends of an edge and, if any, its weight."""
+    """The names of the columns that hold the ends of an edge and, if any, its weight and type."""
 
     source: str
     target: str
     weight: str | None
+    type: str | None
 
 
 def read_edges(
@@ -375,7 +379,8 @@ def read_edges(
     before = len(problems.found)
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
-    return EdgeList(edges, weights) if len(problems.found) == before else NONE
+    types = _types(rows, columns.type, problems) if columns.type else (None, None)
+    return EdgeList(edges, weights, *types) if len(problems.found) == before else NONE
 
 
 def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) -> EdgeList:
@@ -383,7 +388,12 @@ def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) ->
 
     Edges without weights count once, however often they are given, unless they are to be added up.
     """
-    edges, weights, times = links
+    edges, weights, times, types, names = links
+    if types is not None:  # each type by itself
+        n = int(edges.max(initial=0)) + 1
+        alike = each_once(EdgeList(apart(edges, types, n), weights, times), reading, nodes)
+        edges, types = together(alike.edges, n)
+        return alike._replace(edges=edges, types=types, type_names=names)
     directed, how = reading.directed, reading.duplicates
     if weights is None and how != "add":
         once = merged(edges, directed=directed)
@@ -419,19 +429,23 @@ def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
     header = [name for name in rows.header if name not in reading.drop]
     named = {name.lower(): name for name in header}
     weight = _named(rows, reading.weight) if reading.weight else named.get(WEIGHT)
+    kind = named.get(reading.edge_type.lower())
+    if kind is None and reading.edge_type not in ("", Reading.edge_type):
+        kind = _named(rows, reading.edge_type)
     if reading.edge_from and reading.edge_to:
-        return EdgeColumns(_named(rows, reading.edge_from), _named(rows, reading.edge_to), weight)
+        ends = _named(rows, reading.edge_from), _named(rows, reading.edge_to)
+        return EdgeColumns(*ends, weight, kind)
     for source, target in ENDS:
         if source in named and target in named:
-            return EdgeColumns(named[source], named[target], weight)
-    rest = [name for name in header if name != weight]
+            return EdgeColumns(named[source], named[target], weight, kind)
+    rest = [name for name in header if name not in (weight, kind)]
     if len(rest) != 2:
         raise DataError(
             f"the two ends of an edge must be the columns source and target of {rows.name}, whose "
             f"columns are {', '.join(rows.header)}; rename them, or say which they are: "
             "edge_from=…, edge_to=… (--edge-from, --edge-to)"
         )
-    return EdgeColumns(rest[0], rest[1], weight)
+    return EdgeColumns(rest[0], rest[1], weight, kind)
 
 
 def _named(rows: Rows, name: str) -> str:
@@ -489,6 +503,41 @@ def _weights(rows: Rows, column: str, problems: Problems, optional: bool) -> NDA
     return weights
 
 
+def _types(
+    rows: Rows, column: str, problems: Problems
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The type of each edge, and the names of the types in alphabetical order."""
+    texts = rows.texts(column)
+    given = np.array([text is not None for text in texts.tolist()], bool)
+    problems.add_each(
+        np.flatnonzero(~given),
+        lambda i: (
+            f"{rows.place(i)} has no {column}; give every edge a type, or leave the column out: "
+            "--edge-type '' (in Python: edge_type='')"
+        ),
+    )
+    names, types = np.unique(texts[given].astype(str), return_inverse=True)
+    try:
+        refuse_many(len(names))
+    except GraphError as error:
+        problems.add(f"the column {column} of {rows.name}: {error}")
+    else:
+        say_types(rows.name, column, names.tolist(), np.bincount(types).tolist())
+    return types.astype(np.int64), tuple(names.tolist())
+
+
+def say_types(owner: str, column: str, names: Sequence[str], counts: Sequence[int]) -> None:
+    """A notice of the types that edges have, if there are several."""
+    if len(names) < 2:
+        return
+    shown = ", ".join(f"{a} {b:,}" for a, b in zip(names[:SHOWN], counts, strict=False))
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    notice(
+        f"{owner}: {column} makes {len(names)} types of edges: {shown}{more} "
+        "(--edge-type '' leaves it out)"
+    )
+
+
 def _shown(cell: str | None) -> str:
     return "empty" if cell is None else repr(cell)
 
@@ -521,6 +570,8 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
         dated=dated,
         edges=links.edges,
         weights=links.weights,
+        edge_types=links.types,
+        edge_type_names=links.type_names,
         y=labels.y,
         splits=splits,
         directed=reading.directed,

@@ -138,6 +138,7 @@ class Reading:
     target       the columns of nodes with numbers to predict, in the place of labels
     edge_from, edge_to, weight   of an edge; by default found by their usual names
     source       deprecated: with it, source and target mean edge_from and edge_to
+    edge_type    the type of an edge; "": none, even if there is a column called type
     duplicates   what the weights of an edge that is given several times become: add, mean, max or
                  first; by default, those of one direction add up, and both directions must agree
     drop         columns of either table not to use
@@ -161,6 +162,7 @@ class Reading:
     edge_to: str = ""
     source: str = ""
     weight: str = ""
+    edge_type: str = "type"
     duplicates: str = ""
     drop: Names = ()
     numeric: Names = ()
@@ -259,7 +261,8 @@ def _renamed(given: Document) -> Document:
 
 
 HINTS = ("drop", "numeric", "categorical", "date", "text")
-OPTIONAL = ("edge_from", "edge_to", "source", "weight", "unknown", "time", "time_edges")
+OF_EDGES = ("edge_from", "edge_to", "source", "weight", "edge_type")
+OPTIONAL = (*OF_EDGES, "unknown", "time", "time_edges")
 OF_TIME = ("time_edges", "time_shares", "time_cuts")
 READING = tuple(field.name for field in fields(Reading))
 

@@ -15,12 +15,12 @@ from gcnii.dropout import Dropout, current_keys, keyed, next_key
 from gcnii.memory import segment_length
 from gcnii.nn.engine.fused import Mappings, fused_layers, fused_rows
 from gcnii.nn.engine.recompute import recompute
-from gcnii.nn.model import Model
+from gcnii.nn.model import Gathering, Model
 from gcnii.propagation import Sparse
 from gcnii.propagation.by_rows import block_height, row_blocks
 
 
-class Conv(nn.Module):
+class Conv(Gathering):
     """A convolution of the skeleton before σ: a function of P̃ H, H and H0."""
 
     # Whether `fused_layers` can run it, by its `mappings`; each class says it for itself, because
@@ -30,7 +30,7 @@ class Conv(nn.Module):
 
     def forward(self, P: Sparse, H: Tensor, H0: Tensor) -> Tensor:
         """(n, width) → (n, width)."""
-        return self.combine(P @ H, H, H0)
+        return self.combine(self.over(P) @ H, H, H0)
 
     def combine(self, PH: Tensor, H: Tensor, H0: Tensor) -> Tensor:
         """The same where P̃ H is at hand."""
@@ -49,7 +49,7 @@ class GCNIISkeleton(Model):
     `dense` are the paper's two groups of weight decay, L2_c and L2_d.
     """
 
-    can_recompute = can_be_cut = True
+    can_recompute = can_be_cut = uses_types = True
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Convs(nn.ModuleList):
         mappings, given, spare = self.mappings(P), H, None
         for l, conv in enumerate(self._convs):
             out = torch.empty_like(H) if spare is None else spare
-            for rows, part in row_blocks(P, block_height(*H.shape)):
+            for rows, part in row_blocks(conv.over(P), block_height(*H.shape)):
                 if mappings is None:
                     out[rows] = conv.combine(part @ H, H[rows], H0[rows]).relu_()
                 else:
@@ -157,7 +157,8 @@ class Convs(nn.ModuleList):
         """What `fused_layers` takes, if it can run these layers."""
         convs = self._convs
         # Where P is learned, the gradient of its values is left to autograd.
-        if not _alike(convs) or P.values.requires_grad:
+        learned = any(conv.type_weights is not None for conv in convs)
+        if learned or P.values.requires_grad or not _alike(convs):
             return None
         return type(convs[0]).mappings(convs)
 

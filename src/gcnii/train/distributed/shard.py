@@ -510,6 +510,11 @@ def refuse(plan: Plan, n: int, size: int) -> None:
             f"{plan.model} cannot be trained by several processes; start it without torchrun, or "
             f"use one of {able}"
         )
+    if plan.types > 1:
+        raise InputError(
+            "several processes take all edges alike; start it without torchrun, or set edge_types "
+            "ignore (--edge-types ignore)"
+        )
     if recipe.batches != "full" or recipe.geometry != "none":
         which = f"batches {recipe.batches}" if recipe.batches != "full" else "a geometry"
         raise InputError(
@@ -527,7 +532,7 @@ def refuse(plan: Plan, n: int, size: int) -> None:
 
 def _cut(graph: Graph, plan: Plan, world: World) -> tuple[Piece, AdjacencyRows]:
     """This process's nodes of a graph that all have read; rank 0 says which they are."""
-    whole, owner = make_adjacency(graph, plan.recipe), torch.empty(graph.n, dtype=torch.int64)
+    whole, owner = make_adjacency(graph, plan), torch.empty(graph.n, dtype=torch.int64)
     if world.rank == 0:
         owner = torch.from_numpy(_owners(whole, world.size))
     links = AdjacencyRows.of_whole(whole, world.from_first(owner), world.rank, plan.recipe)
