@@ -50,7 +50,7 @@ def test_help_names_every_command(tmp_path):
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
         *("data", "demo", "doctor", "embed", "evaluate", "explain", "models", "plan", "predict"),
-        *("report", "train", "tune", "bench", "reproduce", "theory"),
+        *("report", "serve", "train", "tune", "bench", "reproduce", "theory"),
     ]
 
 

@@ -611,6 +611,7 @@ GIVEN = [
     Given("docs/guide/trust.md", "Does a probability of 0.9 mean", EXAMPLE),
     Given("docs/guide/trust.md", "with a probability of 0.9, about", EXAMPLE),
     Given("docs/guide/trust.md", "with probability 0.95:", DEFAULT),
+    Given("docs/guide/serve.md", "have a coverage of 0.9", DEFAULT),
     Given(
         "docs/explaining.md", "below 1e-5 of the largest score in float32 and below 1e-10", TESTED
     ),

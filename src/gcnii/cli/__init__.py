@@ -82,6 +82,10 @@ COMMANDS = {
 
     Divides the score into shares of nodes, features and hops, ranks the links that matter, and
     checks how far the probability falls without them.""",
+    "serve:serve": """Serve a trained model and its graph over HTTP.
+
+    Answers for nodes of the graph, and for new ones, with label, probability and set, and explains
+    them. SIGHUP loads the bundle anew; SIGTERM answers what was asked, and stops.""",
     "evaluate:evaluate": """Evaluate a trained model on its test nodes.
 
     Prints scores with intervals, beside three baselines; by class, degree and homophily; and

@@ -47,6 +47,7 @@ from gcnii.results.result import Outputs, Probabilities, Result, Trained
 from gcnii.targets import Target
 from gcnii.train.distributed.shard import CutMatrix
 from gcnii.train.features import scaled_matrix
+from gcnii.train.hardware import CPU_THREADS
 from gcnii.train.plan import Plan
 from gcnii.train.task import Task, make_adjacency
 
@@ -419,8 +420,11 @@ class Neighbourhoods:
     @torch.no_grad()
     def said_of(self, arrivals: Arrivals) -> SaidOfNew:
         """What the members say of new nodes; `probabilities` is of this."""
-        asked, said = Answering(self.around, arrivals), dict[str, Probabilities]()
-        scores = None
+        with CPU_THREADS.at(1):  # of little work, a second thread makes it slower
+            return self._said_of(Answering(self.around, arrivals))
+
+    def _said_of(self, asked: Answering) -> SaidOfNew:
+        said, scores = dict[str, Probabilities](), None
         for name, kept in self._kept.items():
             if isinstance(kept, CutNetworks | NearNetworks):
                 scores = kept.scores(asked, self.radius)
@@ -430,7 +434,9 @@ class Neighbourhoods:
             elif isinstance(kept, Spreading):
                 base = kept.member.base.name if isinstance(kept.member, Smoothed) else None
                 said[name] = kept.answers(asked, self.radius, said[base] if base else None)
-        return SaidOfNew(asked.ball(self.radius), said, scores)
+        ball = asked.ball(self.radius)
+        alone = self.result.unlinked(ball.graph)[-ball.new :] & (not self._knows_unlinked)
+        return SaidOfNew(ball, said, scores, alone)
 
     def probabilities(
         self, said: SaidOfNew, result: Trained | None = None
@@ -448,15 +454,9 @@ class Neighbourhoods:
         else:
             assert isinstance(result, Ensemble)
             P = result.hearing(new, said.members).answers(new)
-        alone = self.unlinked(said)
-        if alone.any():
-            P[alone] = self._features_only(new, alone)
-        return P, [FEATURES if one else MODEL for one in alone]
-
-    def unlinked(self, said: SaidOfNew) -> NDArray[np.bool_]:
-        """(new,) those without links, if the training had next to none such."""
-        found = self.result.unlinked(said.ball.graph)[-said.ball.new :]
-        return found & (not self._knows_unlinked)
+        if said.alone.any():
+            P[said.alone] = self._features_only(new, said.alone)
+        return P, [FEATURES if one else MODEL for one in said.alone]
 
     @cached_property
     def _features_only(self) -> FeaturesOnly:
@@ -469,11 +469,13 @@ class SaidOfNew:
     """What each member says of new nodes, whose surroundings are a ball: (runs, new, k) each.
 
     scores  of a single model's runs, (runs, new, k)
+    alone   (new,) those without links, if the training had next to none such
     """
 
     ball: Ball
     members: Mapping[str, Probabilities]
     scores: Tensor | None
+    alone: NDArray[np.bool_]
 
 
 def networks(result: Result, graph: Graph) -> CutNetworks | NearNetworks:

@@ -179,7 +179,7 @@ class OldNodes:
         if texts is None:
             raise problems.error()
         self._note_taken(texts, nodes)
-        ids = FurtherIds(self._ids, texts)
+        ids = FurtherIds(self.ids, texts)
         table, columns = nodes.features()
         links = read_edges(edges, ids, nodes.reading, problems, optional=False)
         problems.refuse()  # before the weights, which it has not got if anything is wrong
@@ -218,7 +218,8 @@ class OldNodes:
         return _medians(self.graph.X)
 
     @cached_property
-    def _ids(self) -> Ids:
+    def ids(self) -> Ids:
+        """The names of the nodes; an error if an edge could not tell two apart."""
         known = Ids(np.array(_names(self.graph), object))
         if known.repeated():
             raise GraphError(
@@ -229,7 +230,7 @@ class OldNodes:
 
     def _note_taken(self, texts: Texts, nodes: Nodes) -> None:
         nodes.problems.add_each(
-            np.flatnonzero(self._ids.rows_of(texts) >= 0),
+            np.flatnonzero(self.ids.rows_of(texts) >= 0),
             lambda i: (
                 f"{nodes.rows.place(i)}: the new node {texts[i]!r} has the id of a node of "
                 f"{self.graph.name}; rename it"

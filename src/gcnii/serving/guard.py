@@ -1,0 +1,121 @@
+"""What every request passes before the application sees it: who asks, how much, and how long."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from gcnii.serving.app import Service
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+OPEN = ("/", "/health")  # without a token: the page asks for it, and has no answers itself
+KNOWN = (*OPEN, "/predict", "/predict_new", "/explain", "/model", "/metrics", "/openapi.json")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Refused(Exception):
+    """A status and a sentence."""
+
+    def __init__(self, status: int, sentence: str):
+        super().__init__(sentence)
+        self.status = status
+
+
+class Guard:
+    """ASGI: demand the token, bound the body, count.
+
+    token  None: whoever reaches the server may ask, if it is called by a name of this machine, so
+           that no page from elsewhere reaches it through a browser by a name of its own
+    log    whether to write a line for each request
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, token: str | None, *, log: bool = False):
+        self.app, self.service, self.log = app, service, log
+        self.token = None if token is None else token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        metrics, start, status = self.service.metrics, time.perf_counter(), 500
+        path = scope["path"] if scope["path"] in KNOWN else "other"
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] += [(b"x-content-type-options", b"nosniff")]
+            await send(message)
+
+        metrics.in_flight += 1
+        try:
+            await self._pass(scope, receive, answer)
+        finally:
+            seconds = time.perf_counter() - start
+            metrics.in_flight -= 1
+            metrics.answered(path, status, seconds)
+            if self.log:
+                line = f"{scope['method']} {path} {status} {1000 * seconds:.1f} ms"
+                print(f"gcnii: {line}", file=sys.stderr)
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._refuse_stranger(scope)
+            seconds = self.service.limits.seconds
+            body = await asyncio.wait_for(self._body(scope, receive), seconds)
+        except TimeoutError:
+            return await _refuse(send, 408, "the body did not come in time; send it faster")
+        except Refused as error:
+            return await _refuse(send, error.status, str(error))
+        sent = False
+
+        async def again() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, again, send)
+
+    def _refuse_stranger(self, scope: Scope) -> None:
+        headers = dict(scope["headers"])
+        if self.token is None:
+            host = headers.get(b"host", b"").decode("latin-1").lower()
+            name = host[1:].partition("]")[0] if host[:1] == "[" else host.partition(":")[0]
+            if name not in LOOPBACK:
+                raise Refused(421, "this server is called localhost or 127.0.0.1")
+        elif scope["path"] not in OPEN:
+            kind, _, given = headers.get(b"authorization", b"").partition(b" ")
+            right = hmac.compare_digest(given.strip(), self.token)
+            if kind.lower() != b"bearer" or not right:
+                raise Refused(401, "send the token: Authorization: Bearer TOKEN")
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        most, parts, size = self.service.limits.body, list[bytes](), 0
+        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+        if lengths and int(lengths[0]) > most:
+            raise Refused(413, f"the body may have {most:,} bytes at most; ask several times")
+        while True:
+            message = await receive()
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise Refused(413, f"the body may have {most:,} bytes at most; ask several times")
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+
+async def _refuse(send: Send, status: int, sentence: str) -> None:
+    heads = [(b"content-type", b"application/json")]
+    if status == 401:
+        heads.append((b"www-authenticate", b"Bearer"))
+    body = json.dumps({"error": sentence}).encode()
+    await send({"type": "http.response.start", "status": status, "headers": heads})
+    await send({"type": "http.response.body", "body": body})

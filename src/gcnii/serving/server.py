@@ -1,0 +1,178 @@
+"""The server: start, signals, and a bundle that is replaced while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+import uvicorn
+
+from gcnii.errors import InputError, one_line
+from gcnii.serving.app import Limits, Service, create, keep_notices
+from gcnii.serving.guard import Guard
+from gcnii.serving.served import Served
+
+LOOK = 2.0  # seconds between two looks at the bundle
+CONNECTIONS = 1000
+LEAST_TOKEN = 16  # characters
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to listen, and to whom.
+
+    watch  a file: when it changes, the bundle is loaded anew
+    log    whether to write a line for each request
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    watch: Path | None = None
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port < 1 << 16:
+            raise InputError(f"a port is a number from 0 to 65535, got {self.port}")
+        if self.token is None and not is_loopback(self.host):
+            raise InputError(
+                f"{self.host} can be reached from other machines, so a token is needed "
+                "(--token-file)"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this machine alone reaches it."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def read_token(path: Path) -> str:
+    """The first line of a file; InputError unless it can be a token."""
+    try:
+        token = path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read as a token: {error}") from None
+    if len(token) < LEAST_TOKEN or token.split() != [token]:
+        raise InputError(
+            f"a token is one word of {LEAST_TOKEN} characters or more, and that of {path} is not; "
+            "make one with: openssl rand -hex 32"
+        )
+    return token
+
+
+class Server(uvicorn.Server):
+    """uvicorn's, which leaves signals alone and says where it listens."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing: `run` decides what they do."""
+        yield
+
+    @property
+    def address(self) -> str:
+        """Where it listens, once it has started."""
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def server_of(service: Service, place: Place) -> Server:
+    """What serves, and is not started yet."""
+    app = Guard(create(service), service, place.token, log=place.log)
+    return Server(
+        uvicorn.Config(
+            app,
+            host=place.host,
+            port=place.port,
+            lifespan="off",
+            access_log=False,
+            log_level="error",
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=int(service.limits.seconds) + 1,
+        )
+    )
+
+
+def run(load: Callable[[], Served], place: Place, limits: Limits) -> None:
+    """Serve until SIGTERM or Ctrl-C; what was asked before is answered.
+
+    load  makes what is served; on SIGHUP, and when the watched file changes, it is called again
+    """
+    keep_notices()
+    service = Service(load(), limits)
+    asyncio.run(_serve(service, load, place))
+
+
+async def _serve(service: Service, load: Callable[[], Served], place: Place) -> None:
+    server, loop = server_of(service, place), asyncio.get_running_loop()
+    again = asyncio.Event()
+
+    def stop() -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, again.set)
+    tasks = [asyncio.create_task(one) for one in (_reload(service, load, again), _say(server))]
+    if place.watch is not None:
+        tasks.append(asyncio.create_task(_watch(place.watch, again)))
+    try:
+        await server.serve()
+    except SystemExit:  # uvicorn has said why, and exits as if of itself
+        raise InputError(
+            f"cannot listen on {place.host}:{place.port}; choose another --port, or stop what "
+            "listens there"
+        ) from None
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _say(server: Server) -> None:
+    while not server.started:
+        await asyncio.sleep(0.01)
+    print(f"gcnii: serving at {server.address} (Ctrl-C stops it)", file=sys.stderr, flush=True)
+
+
+async def _reload(service: Service, load: Callable[[], Served], again: asyncio.Event) -> None:
+    """Replace what is served as a whole; requests that are being answered keep what they have."""
+    while True:
+        await again.wait()
+        again.clear()
+        try:
+            service.served = await asyncio.to_thread(load)
+        except Exception as error:  # whatever is wrong with the new bundle, the old one is served
+            service.metrics.reloads["failed"] += 1
+            said = one_line(f"{type(error).__name__}: {error}")
+            print(f"gcnii: the old bundle is still served: {said}", file=sys.stderr, flush=True)
+        else:
+            service.metrics.reloads["done"] += 1
+            print(f"gcnii: now serving {service.served.name}", file=sys.stderr, flush=True)
+
+
+async def _watch(path: Path, again: asyncio.Event) -> None:
+    before = _mark(path)
+    while True:
+        await asyncio.sleep(LOOK)
+        now = _mark(path)
+        if now is not None and now != before:
+            again.set()
+        before = now or before
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    """What differs when the file is replaced; None while there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
