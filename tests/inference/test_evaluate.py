@@ -137,7 +137,7 @@ def test_without_baselines_the_majority_is_left(result):
 
 
 def test_a_bundle_of_a_graph_made_in_python_asks_for_it(lopsided, tmp_path):
-    result = fit(lopsided, **SMALL)
+    result = fit(lopsided, metric="accuracy", **SMALL)
     opened = open_bundle(result.save(tmp_path / "bundle"))
     with pytest.raises(InputError, match="made in Python"):
         opened.evaluate()

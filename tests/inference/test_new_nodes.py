@@ -239,7 +239,7 @@ def churn(n=1500):
 def customers():
     nodes, edges = churn()
     graph = from_frames(nodes, edges)
-    how = {**MANY, "epochs": 100, "patience": 100, "edge_weights": "rank"}
+    how = {**MANY, "epochs": 100, "patience": 100, "edge_weights": "rank", "metric": "accuracy"}
     model = fit(graph, "gcnii", seeds=[0], device="cpu", **how)
     copies = nodes[::5].reset_index(drop=True)
     copies["id"] = [f"copy {i}" for i in range(len(copies))]

@@ -63,9 +63,9 @@ def test_the_short_form_warns_of_the_same(lopsided):
 def test_the_short_form_of_another_metric_compares_like_with_like(lopsided):
     result = fit(lopsided, metric="auc", **SMALL)
     line, document = short_form(result).lines()[0], short_form(result).document()
-    accuracy, usual = (f"{100 * document[name]:.1f}" for name in ("score", "majority"))
-    assert line.startswith(f"accuracy {accuracy} (majority {usual}) · balanced accuracy ")
-    assert document["measured"] == "accuracy"
+    auc, usual = (f"{100 * document[name]:.1f}" for name in ("score", "majority"))
+    assert line.startswith(f"ROC AUC of class rare {auc} (majority {usual}) · average precision ")
+    assert (document["measured"], usual) == ("ROC AUC of class rare", "50.0")
 
 
 def test_what_the_training_was_told_is_not_advised_again(lopsided):
@@ -75,7 +75,7 @@ def test_what_the_training_was_told_is_not_advised_again(lopsided):
         "class_weight='balanced')"
     )
     assert unbeaten.endswith("class_weight='balanced') or --metric f1")
-    assert "--metric" not in warned(lopsided, metric="auc")[1]
+    assert "--metric" not in " ".join(warned(lopsided, metric="auc"))
     weighed = " ".join(warned(lopsided, metric="accuracy", class_weight="balanced"))
     assert "does not beat" in weighed
     assert "--" not in weighed

@@ -204,6 +204,8 @@ def _print(ensemble: Ensemble, bundles: Bundles, how: Running) -> None:
         evaluation["graph_helps"] = helps.document() if helps else None
         print_json(ensemble.summary() | bundles.document() | evaluation)
         return
+    if short and short.first:
+        print(short.first, end="\n\n")
     table_console().print(leaderboard_table(ensemble))
     for sentence in ensemble.left_out:
         print(f"{sentence}.")

@@ -383,6 +383,8 @@ def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> N
         about = {"bundle": str(bundle) if bundle else None}
         print_json(result.summary() | about | {"evaluation": short.document() if short else None})
         return
+    if short and short.first:
+        print(short.first, end="\n\n")
     table_console().print(_runs_table(result))
     print(f"\n{result!r}")
     for line in short.lines() if short else ():

@@ -16,8 +16,9 @@ from math import isnan, sqrt
 
 import numpy as np
 from rich.console import Console, Group
+from rich.text import Text
 
-from gcnii.errors import InputError, notice
+from gcnii.errors import InputError, notice, visible
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.inference.baselines import (
@@ -37,10 +38,11 @@ from gcnii.inference.baselines import (
     tie,
     twins,
 )
+from gcnii.inference.decision import decision
 from gcnii.inference.numbers import by_target, error_groups
 from gcnii.inference.tables import ShownScore, label_tables, number_tables, shortened, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
-from gcnii.results.card import never_predicted, unbeaten
+from gcnii.results.card import never_predicted, nothing_found, unbeaten
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result, Trained
 from gcnii.targets import LabelTarget, SeveralLabels, as_labels
@@ -51,6 +53,7 @@ from gcnii.targets.target import Floats
 from gcnii.train.plan import AUTO
 from gcnii.train.stopping import Run
 
+OF_A_THRESHOLD = ("decision", "unbeaten")  # which other evaluations do not have
 WIDE = 1000  # columns, more than any table needs
 Scores = Mapping[str, Estimate]
 
@@ -100,7 +103,8 @@ class Evaluation(ABC):
     differences: Scores = field(default_factory=dict)
 
     def document(self) -> Document:
-        plain = {name: json_value(value) for name, value in vars(self).items()}
+        own = {name: one for name, one in vars(self).items() if one or name not in OF_A_THRESHOLD}
+        plain = {name: json_value(value) for name, value in own.items()}
         return plain | {
             "scores": _documents(self.scores),
             "differences": _documents(self.differences),
@@ -150,12 +154,16 @@ class LabelEvaluation(Evaluation):
     confusion  rows are true classes, columns predicted ones; empty if a node can have several
     calibration   how often a probability is right; of each class, the rarest first: its mean
                probability and its share of the nodes
+    decision   what a threshold of one of two classes finds, and the precision-recall curve
+    unbeaten   the sentence that comes first, where no score tells a rare class from the other
     """
 
     classes: tuple[Document, ...]
     confusion: tuple[tuple[int, ...], ...]
     calibration: Document
     positive: str | None = None
+    decision: Document | None = None
+    unbeaten: str = ""
 
     def called(self, name: str) -> str:
         """With the class that an order is of: `average precision of class fraud`."""
@@ -166,7 +174,8 @@ class LabelEvaluation(Evaluation):
 
     def tables(self) -> Group:
         """Beside the scores: by class, probabilities, confusions and groups."""
-        return Group(*tables(self, label_tables(self)))
+        first = [Text(visible(self.unbeaten)), Text("")] if self.unbeaten else []
+        return Group(*first, *tables(self, label_tables(self)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -352,9 +361,18 @@ def warnings_of(found: Found) -> Iterator[str]:
             yield sentence
 
 
+def _unbeaten(found: Found) -> str:
+    """Whether one of two classes, a rare one, is not found at all."""
+    if not found.result.by_threshold:
+        return ""
+    return nothing_found(found.result.measured, found.metric, found.answers)
+
+
 def _majority(found: Found) -> str:
     """Whether accuracy (of several labels, micro-F1) is that of the most frequent labels."""
     target = found.said.labels
+    if found.result.by_threshold:  # accuracy is not what it was chosen for
+        return ""
     metric = target.score("auto").key
     lead = found.lead(MAJORITY, metric)
     leads = found.leads(MAJORITY, metric)
@@ -478,6 +496,7 @@ def evaluate(
     found = _measured(result, graph, device, every if baselines else every[:1], show)
     split, beside = result.trainings(graph)[0], blind(found)
     helps = Help(help_sentence(found, beside), found.differences[beside]) if beside else None
+    first = _unbeaten(found)
     shared: Document = {
         "graph": graph.name,
         "model": result.model,
@@ -491,21 +510,24 @@ def evaluate(
         "differences": found.differences,
         "graph_helps": helps,
         "notes": tuple((notes if baselines else tie)(graph, split)),
-        "warnings": tuple(warnings_of(found)),
+        "warnings": tuple(filter(None, (first, *warnings_of(found)))),
     }
     for sentence in shared["warnings"]:
         notice(sentence)
-    return (_of_labels if labels else _of_numbers)(found, shared)
+    return _of_labels(found, shared, first) if labels else _of_numbers(found, shared)
 
 
-def _of_labels(found: Found, shared: Document) -> LabelEvaluation:
+def _of_labels(found: Found, shared: Document, unbeaten: str) -> LabelEvaluation:
     said, result = found.said, found.result
     exclusive, roles = said.labels.exclusive, result.roles(found.graph)
     C = confusion(said.y, said.guess, said.k).astype(int).tolist() if exclusive else []
+    rows = _classes(said)
     return LabelEvaluation(
         **shared,
         positive=result.positive_name,
-        classes=tuple(_classes(said)),
+        classes=tuple(rows),
+        decision=decision(result, said, rows[said.positive or 0]),
+        unbeaten=unbeaten,
         confusion=tuple(map(tuple, C)),
         groups=groups(found.around, roles, said.right) if exclusive else {},
         calibration=_calibration(said),

@@ -28,10 +28,13 @@ from gcnii.inference.predict import known_labels
 from gcnii.inference.tables import (
     CALIBRATION,
     CONFUSIONS,
+    DECISION,
     GRADED,
     GROUPS,
     RANKED,
     ShownScore,
+    decision_rows,
+    decision_sentences,
 )
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
@@ -391,6 +394,26 @@ def draw_reliability(title: str, bins: Sequence[Bin], error: float) -> Drawing:
     return Drawing(inline_svg(drawing, name, f"Reliability, {title}"), caption)
 
 
+def draw_decision(found: Document) -> Drawing:
+    """Precision against recall, over all thresholds; the kept one is marked."""
+    drawing, curve = figure(1), found["curve"]
+    (axes,) = drawing.axes
+    recall, precision = ([100 * one[name] for one in curve] for name in ("recall", "precision"))
+    axes.plot(recall, precision, color=BLUE)
+    axes.axhline(100 * found["share"], color=GREY, linestyle="--", linewidth=1)
+    if found["precision"] is not None and found["recall"] is not None:
+        ends = (100 * found[f"precision_{end}"] for end in ("low", "high"))
+        axes.vlines(100 * found["recall"], *ends, color=ORANGE, linewidth=1.5)
+        axes.scatter(100 * found["recall"], 100 * found["precision"], s=60, color=ORANGE, zorder=3)
+    axes.set(xlim=(0, 102), ylim=(0, 102), xlabel="recall (%)", ylabel="precision (%)")
+    axes.set_title(f"Precision and recall of {found['class']}")
+    caption = (
+        f"Dot: the threshold that is kept, {percent(found['threshold'])} %, and the 95 % interval "
+        f"of its precision; dashed: naming nodes by chance, {percent(found['share'])} %."
+    )
+    return Drawing(inline_svg(drawing, "precision-recall", "Precision by recall"), caption)
+
+
 def score_rows(evaluation: Evaluation) -> dict[str, list[ShownScore]]:
     """By the score's name: the model's own, then that of each baseline."""
     everyone, rows = (evaluation.scores, *evaluation.baselines.values()), {}
@@ -459,6 +482,7 @@ def page(
         curves=curves_of(result),
         frequent=frequent_confusions(C, CONFUSIONS) if C.size else [],
         calibration=_calibration(result, graph, device),
+        decision=evaluation.decision and _decision(evaluation.decision),
         score_of=ShownScore.of,
         graded=GRADED,
         ranked=RANKED,
@@ -471,6 +495,18 @@ def page(
         command=(result.made or {}).get("command"),
         version=__version__,
     )
+
+
+def _decision(found: Document) -> Document:
+    """Sentences, heads and rows of the table of thresholds, and the curve."""
+    heads = (f"{found['class']} above, in %", *DECISION)
+    drawings = [draw_decision(found)] if found["curve"] and found["points"] else []
+    return {
+        "sentences": list(decision_sentences(found)),
+        "heads": heads,
+        "rows": list(decision_rows(found)),
+        "drawings": drawings,
+    }
 
 
 def _calibration(result: Trained, graph: Graph, device: str) -> list[Drawing]:

@@ -104,6 +104,8 @@ def tables(evaluation: Evaluation, parts: Iterable[RenderableType]) -> Iterator[
 
 def label_tables(evaluation: LabelEvaluation) -> Iterator[RenderableType]:
     """By class, probabilities, confusions, and groups of nodes."""
+    if evaluation.decision:
+        yield _decision(evaluation.decision)
     yield from (_classes(evaluation), _calibration(evaluation))
     if evaluation.confusion:
         yield _confusion(evaluation)
@@ -148,6 +150,43 @@ def _scores(evaluation: Evaluation) -> Group:
         table.add_row(evaluation.called(name), *cells)
     title = f"{evaluation.shown_model} on {evaluation.graph}: test nodes, {what}, {over}"
     return Group(Text(visible(title)), table)
+
+
+def decision_sentences(found: Document) -> Iterator[str]:
+    """What `predict` does with a thousand nodes like the test nodes, and what that costs."""
+    precision, recall = (ShownScore.of(found, name, f"{name}_").cell for name in GRADED[:2])
+    name, above = visible(shortened(found["class"])), percent(found["threshold"])
+    yield (
+        f"a node is named {name} above {above} %: of 1,000 nodes {found['flagged']:.0f} are "
+        f"flagged, {precision} % of them rightly, and {recall} % of the class is found"
+    )
+    if costs := found.get("costs"):
+        ends = f" [{costs['low']:.0f}, {costs['high']:.0f}]" if costs["low"] is not None else ""
+        yield (
+            f"at {found['cost']}, the errors on 1,000 nodes cost {costs['mean']:.0f}{ends} false "
+            f"alarms; if none were flagged {costs['none']:.0f}, if all were {costs['all']:.0f}"
+        )
+
+
+def decision_rows(found: Document) -> Iterator[tuple[str, ...]]:
+    """The threshold, and others: above which probability, recall, precision, flagged of 1,000."""
+    for kept, row in ((True, found), *((False, one) for one in found["points"])):
+        yield (
+            f"{percent(row['threshold'])}{' (kept)' if kept else ''}",
+            percent(row["recall"]) if row["recall"] is not None else "–",
+            ShownScore.of(row, "precision", "precision_").cell,
+            f"{row['flagged']:.0f}",
+        )
+
+
+DECISION = ("recall", "precision", "flagged of 1,000")
+
+
+def _decision(found: Document) -> Group:
+    table = plain_table(f"{shortened(found['class'])} above, in %", *DECISION)
+    for row in decision_rows(found):
+        table.add_row(*row)
+    return Group(*map(Text, decision_sentences(found)), table)
 
 
 def _beside(evaluation: Evaluation) -> Table:

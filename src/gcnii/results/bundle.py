@@ -58,6 +58,7 @@ from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
 from gcnii.results.card import card
 from gcnii.results.ensemble import (
+    BESIDE,
     Blend,
     Boosted,
     Ensemble,
@@ -155,6 +156,7 @@ ENSEMBLE = EITHER | {
     "left_out": [str],
     "departed": [dict],
     "losses": [SCORE],
+    "beside": Maybe([Only(dict.fromkeys(BESIDE, float))]),
     "members": [Only({"name": str, "kind": {Networks.kind, *KINDS}, "sha256": str})],
     "blends": [Only({"rows": [int], "weights": [float]})],
     "scores": Maybe(str),  # when they were measured
@@ -241,6 +243,11 @@ def _refuse_members(record: Document) -> None:
         raise InputError(f"there are {len(record['runs'])} runs of {len(record['blends'])} blends")
     if len(record["losses"]) != len(names):
         raise InputError(f"there are {len(record['losses'])} losses of {len(names)} members")
+    beside = record.get("beside", [])
+    if beside and len(beside) != len(names) + 1:
+        raise InputError(
+            f"beside must have a row for each member and the ensemble, {len(names) + 1}"
+        )
     for blend in record["blends"]:
         weights = blend["weights"]
         if len(weights) != len(names) or min(weights) < 0 or not isclose(sum(weights), 1):
@@ -408,6 +415,7 @@ def _record(result: Trained) -> Document:
         about["recipe"] = json.loads(json.dumps(asdict(result.recipe)))
         about["blends"] = [asdict(blend) for blend in result.blends]
         about |= {"departed": list(result.departed), "losses": list(result.losses)}
+        about |= {"beside": list(result.beside)} if result.beside else {}
         return {"format": COMBINED, **result.summary(), **about}
     assert isinstance(result, Result)
     if result.scaling:
@@ -709,6 +717,7 @@ def open_ensemble(folder: Path, record: Document, *, curves: bool = False) -> En
         left_out=tuple(record["left_out"]),
         departed=tuple(record["departed"]),
         losses=tuple(nan if one is None else one for one in record["losses"]),
+        beside=tuple(record.get("beside", ())),
         settings=record["settings"],
     )
 

@@ -10,20 +10,22 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from gcnii.errors import some_of
+from gcnii.errors import some_of, visible
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.report.tables import markdown_table
-from gcnii.results.ensemble import Ensemble
+from gcnii.results.ensemble import BESIDE, Ensemble
 from gcnii.results.result import KEPT, Bools, Result, Trained
 from gcnii.targets import LabelTarget
 from gcnii.targets.scores import (
+    SCORES,
+    Answers,
     ClassCounts,
     confusion,
     frequent_confusions,
@@ -33,6 +35,8 @@ from gcnii.targets.scores import (
 from gcnii.targets.target import FEW, LEAST, Floats, error_left
 from gcnii.train.recipe import Recipe
 
+IN_SHORT = ("average_precision", *BESIDE)  # where one of two classes is rare
+CHANCES, BEYOND = 200, 0.975  # orders of the labels, and the share that a score must be above
 COMMON = 0.75  # of an equal share of the nodes, above which a class is not rare
 WEIGH = "--class-weight balanced (in Python, class_weight='balanced')"
 
@@ -45,6 +49,7 @@ class ShortForm:
     majority  the same, if each node has what most training and validation nodes have
     balanced_accuracy   None where a node can have several labels
     calibration   a sentence, where few validation nodes calibrate the probabilities
+    found     of one of two classes, by its threshold: accuracy, ROC AUC, precision, recall, …
     """
 
     score: float
@@ -54,17 +59,27 @@ class ShortForm:
     warnings: tuple[str, ...]
     calibration: str | None = None
     measured: str = "accuracy"
+    found: Document | None = None
 
     def document(self) -> Document:
         return {name: json_value(value) for name, value in vars(self).items() if value is not None}
 
     def lines(self) -> list[str]:
         shown = [f"{self.measured} {percent(self.score)} (majority {percent(self.majority)})"]
+        if self.found:
+            beside = [name for name in IN_SHORT if not self.measured.startswith(SCORES[name].name)]
+            shown += [f"{SCORES[name].name} {percent(self.found[name])}" for name in beside]
         if self.balanced_accuracy is not None:
             shown.append(f"balanced accuracy {percent(self.balanced_accuracy)}")
         shown.append(f"macro-F1 {percent(self.macro_f1)}")
-        words = [f"warning: {sentence}" for sentence in self.warnings]
-        return [" · ".join(shown), *words, *filter(None, [self.calibration])]
+        words = [f"warning: {sentence}" for sentence in self.warnings if sentence != self.first]
+        flagged = [flagged_sentence(self.found)] if self.found else []
+        return [" · ".join(shown), *flagged, *words, *filter(None, [self.calibration])]
+
+    @property
+    def first(self) -> str:
+        """What is said before anything else: that the class which was sought is not found."""
+        return self.found["unbeaten"] if self.found else ""
 
 
 def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
@@ -81,6 +96,8 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
     if not rows:
         return None
     result, counts, majority = result.scored(graph, device), [], []
+    if result.by_threshold:
+        return _of_a_threshold(result, rows, graph, device)
     for i in rows:
         split = graph.splits[result.runs[i].split]
         guess = result.alone(i).predict_ids(graph, device)[split.test]
@@ -90,6 +107,86 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
         usual = np.broadcast_to(target.usual(known), guess.shape)
         majority.append(target.counts(y, usual).micro_f1)
     return _summary(result, counts, majority)
+
+
+def _of_a_threshold(result: Trained, rows: Sequence[int], graph: Graph, device: str) -> ShortForm:
+    """By the metric of the training, and what the threshold finds."""
+    target, j = result.label_target, result.positive
+    metric = target.score(result.recipe.scored_by).key
+    said, usual = list[Answers](), list[Answers]()
+    for i in rows:
+        split = graph.splits[result.runs[i].split]
+        alone, known = result.alone(i), target.indicators(graph.labels[split.train | split.val])
+        P, y = alone.predict_proba(graph, device)[split.test], graph.labels[split.test]
+        said.append(Answers(target, P, alone.decide(P), y, positive=j))
+        shares = np.tile(known.mean(0), (len(y), 1))
+        usual.append(replace(said[-1], P=shares, guess=target.decided(shares)))
+
+    def mean(each: Sequence[Answers], name: str) -> float:
+        return float(np.mean([one.scores[name] for one in each]))
+
+    counts, score, beside = [one.counts for one in said], mean(said, metric), mean(usual, metric)
+    first = nothing_found(result.measured, metric, said)
+    never, there = np.sum([one.predicted for one in counts], 0) == 0, counts[0].support
+    sentences = [first, never_predicted(target, never, there, result.recipe)]
+    found = {name: mean(said, name) for name in IN_SHORT}
+    own = {kind: [getattr(one, kind)[j] for one in counts] for kind in ("precision", "recall")}
+    flagged = np.mean([(one.guess == j).mean() for one in said])
+    return ShortForm(
+        score,
+        beside,
+        mean(said, "balanced_accuracy"),
+        mean(said, "macro_f1"),
+        tuple(filter(None, sentences)),
+        few_validation_nodes(result) or None,
+        result.measured,
+        {
+            "class": result.positive_name,
+            "threshold": result.threshold_of(j or 0),
+            **found,
+            **{kind: json_value(float(np.mean(each))) for kind, each in own.items()},
+            "flagged": 1000 * float(flagged),
+            "unbeaten": first,
+        },
+    )
+
+
+def nothing_found(measured: str, metric: str, said: Sequence[Answers]) -> str:
+    """That a rare class cannot be told from the other, if the test nodes cannot show that it can.
+
+    An average precision above the share of the class may be luck: of few nodes it is higher by
+    chance.  So the score must be above nearly all that the same answers have if labels are drawn in
+    another order.
+
+    said  of each run, on its own test nodes
+    """
+    random = np.random.default_rng(0)
+    by_chance = np.zeros((len(said), min(CHANCES, said[0].ranking_draws)))
+    for drawn, own in zip(by_chance, said, strict=True):
+        for i in range(len(drawn)):
+            other = replace(own, y=random.permutation(own.y))
+            drawn[i] = float(other.scored(metric)(np.ones((own.m, 1)))[0])
+    score = float(np.mean([own.scores[metric] for own in said]))
+    if score > np.nanquantile(by_chance, BEYOND):
+        return ""
+    return (
+        f"Nothing found: {measured} {percent(score)} is not above what chance gives, "
+        f"{percent(float(np.nanmean(by_chance)))} on average, on {said[0].m:,} test nodes; columns "
+        "that tell the classes apart, other edges or more labels are needed"
+    )
+
+
+def flagged_sentence(found: Document) -> str:
+    """What the threshold does with a thousand nodes like the test nodes."""
+    return (
+        f"{visible(found['class'])} above {percent(found['threshold'])} %: of 1,000 nodes "
+        f"{found['flagged']:.0f} are flagged, {_or_none(found['precision'])} % of them rightly, "
+        f"and {_or_none(found['recall'])} % of the class is found"
+    )
+
+
+def _or_none(score: float | None) -> str:
+    return "–" if score is None else percent(score)
 
 
 def _summary(
@@ -278,6 +375,7 @@ def board(ensemble: Ensemble) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             row["member"],
             row["sees"],
             "" if row["val"] is None else ensemble.score.shown(row["val"]),
+            *(percent(row[name]) for name in BESIDE if name in row),
             "" if row["val_loss"] is None else f"{row['val_loss']:.3f}",
             f"{row['weight']:.2f}",
             f"{row['seconds']:.1f}",
@@ -285,7 +383,8 @@ def board(ensemble: Ensemble) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         for row in ensemble.leaderboard()
     ]
     loss = "log loss" if isinstance(ensemble.target, LabelTarget) else "1 - R²"
-    return ("member", "sees", "val", loss, "weight", "seconds"), rows
+    beside = [SCORES[name].name for name in BESIDE] if ensemble.beside else []
+    return ("member", "sees", "val", *beside, loss, "weight", "seconds"), rows
 
 
 def how_weighed(ensemble: Ensemble) -> str:

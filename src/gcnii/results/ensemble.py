@@ -43,6 +43,7 @@ from gcnii.results.result import (
     mean_weights,
 )
 from gcnii.targets import LabelTarget, Target, as_labels, target_of
+from gcnii.targets.scores import Answers
 from gcnii.targets.target import LEAST
 from gcnii.train.hardware import CPU_THREADS
 from gcnii.train.plan import AUTO
@@ -54,6 +55,7 @@ REFIT = "refit"  # a setting, of an ensemble whose members were trained on every
 TINY = 1e-12  # 0 has no logarithm
 # On 24 graphs, 25 steps or 20 halves of the nodes were no better.
 STEPS, BAGS = 10, 10
+BESIDE = ("roc_auc", "accuracy")  # in the leaderboard, where one of two classes is rare
 Fit = TypeVar("Fit", Trees, LabelPropagation, CorrectAndSmooth)
 
 
@@ -303,6 +305,9 @@ class Ensemble(Trained):
         A sentence for each member that was not trained: there was no time for it, or it failed.
     departed : tuple
         Rows of the leaderboard of members that were trained and have no weight.
+    beside : tuple
+        Where one of two classes is rare: ROC AUC and accuracy of each member, the ensemble last, on
+        the nodes that weighed them, the mean over the blends.
     """
 
     members: tuple[Member, ...]
@@ -312,6 +317,7 @@ class Ensemble(Trained):
     left_out: tuple[str, ...] = ()
     departed: tuple[Document, ...] = ()
     losses: tuple[float, ...] = ()
+    beside: tuple[Document, ...] = ()
     settings: Document = field(default_factory=dict)
     kept: Said | None = None
 
@@ -366,7 +372,7 @@ class Ensemble(Trained):
         weights = tuple(float(one == name) for one in names)
         blends = tuple(replace(blend, weights=weights) for blend in self.blends)
         runs = tuple(replace(run, temperature=None) for run in self.runs)
-        alone = replace(self, blends=blends, runs=runs, kept=None)
+        alone = replace(self, blends=blends, runs=runs, beside=(), kept=None)
         if self.trained_on is None or self.refitted:
             return alone
         return alone.measured_on(self.trained_on)
@@ -377,6 +383,8 @@ class Ensemble(Trained):
             replace(blend, weights=tuple(blend.weights[i] for i in rows)) for blend in self.blends
         )
         same = replace(self, blends=blends, departed=tuple(departed), kept=None)
+        if self.beside:
+            same = replace(same, beside=(*(self.beside[i] for i in rows), self.beside[-1]))
         members = tuple(self.members[i] for i in rows)
         return replace(same, members=members, losses=tuple(self.losses[i] for i in rows))
 
@@ -536,14 +544,29 @@ class Ensemble(Trained):
             assert answers is not None  # it is the graph of the training
             for i, blend in enumerate(self.blends):
                 said[i].append(self._combined(answers, blend, asked)[chosen[i]])
-        blends, losses = [], np.zeros(len(self.members))
+        blends, losses, beside = [], np.zeros(len(self.members)), list[list[Document]]()
         for blend, each, nodes in zip(self.blends, said, chosen, strict=True):
             split = self.members[0].runs[blend.rows[0]].split
             able = [[choice(split, one) for one in self.members] for choice in may]
             weights = _weights(np.stack(each), y[nodes], self.target, able)
             blends.append(replace(blend, weights=tuple(map(float, weights))))
             losses += [badness(self.target, P, y[nodes]) / len(self.blends) for P in each]
-        return replace(self, blends=tuple(blends), losses=tuple(map(float, losses)), kept=None)
+            if self.by_threshold:
+                together: Probabilities = np.tensordot(weights, np.stack(each), 1)
+                beside.append([self._beside(P, y[nodes]) for P in [*each, together]])
+        means = tuple(
+            {name: fmean(one[name] for one in own) for name in own[0]}
+            for own in zip(*beside, strict=True)
+        )
+        known_losses = tuple(map(float, losses))
+        return replace(self, blends=tuple(blends), losses=known_losses, beside=means, kept=None)
+
+    def _beside(self, P: Probabilities, y: NDArray[np.int64]) -> Document:
+        """Scores beside that of the training, of probabilities on the nodes that weigh members."""
+        by, target = (self.positive, self.recipe.price), self.label_target
+        guess = target.decided(P, target.best_threshold(P, y, *by))
+        scores = Answers(target, P, guess, y, positive=self.positive).scores
+        return {name: float(scores[name]) for name in BESIDE}
 
     def measured_on(self, graph: Graph, val: Bools | None = None) -> Ensemble:
         """The same, with temperature, threshold and scores of each blend.
@@ -668,12 +691,14 @@ class Ensemble(Trained):
             `member`, `sees`, `val`, `val_loss`, `weight` (means over the splits) and `seconds`.
         """
         weights = np.mean([blend.weights for blend in self.blends], 0)
-        rows = [*map(about_member, self.members, weights, self.losses), *self.departed]
+        beside = self.beside or (None,) * (len(self.members) + 1)
+        own = zip(self.members, weights, self.losses, beside[:-1], strict=True)
+        rows = [*(about_member(*one) for one in own), *self.departed]
         rows.sort(key=lambda row: (row["val_loss"] is None, row["val_loss"]))
         every = {"val": fmean(self.val), "val_loss": fmean(run.val_loss for run in self.runs)}
         seconds = round(sum(row["seconds"] for row in rows), 2)
         last = {"member": "ensemble", "sees": "graph and features", **every, "weight": 1.0}
-        return [*rows, last | {"seconds": seconds}]
+        return [*rows, last | {"seconds": seconds} | (beside[-1] or {})]
 
     def in_force(self) -> Document:
         """What was asked for."""
@@ -709,12 +734,15 @@ def half_the_cores() -> int:
     return max(CPU_THREADS.number() // 2, 1)
 
 
-def about_member(member: Member, weight: float, loss: float) -> Document:
+def about_member(
+    member: Member, weight: float, loss: float, beside: Document | None = None
+) -> Document:
     """A row of the leaderboard."""
     return {
         "member": member.name,
         "sees": member.sees,
         "val": json_value(fmean(run.val for run in member.runs)),
+        **(beside or {}),
         "val_loss": json_value(float(loss)),
         "weight": round(float(weight), 4),
         "seconds": round(member.seconds, 2),

@@ -228,13 +228,28 @@ class Trained(ABC):
         the loss weighed the classes, so does the choice: probabilities are times their weights,
         unless a threshold of one of two classes was chosen, by the probabilities as they are.
         """
-        runs = [self.runs[i] for i in self.predicting(ensemble)]
-        threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
-        target = self.label_target
+        (runs, threshold), target = self._deciding(ensemble), self.label_target
         chosen = target.exclusive and self.recipe.has_threshold
         if (weights := mean_weights(runs)) is not None and not chosen:
             P = target.weighed(P, weights)
         return target.decided(P, threshold)
+
+    def _deciding(self, ensemble: bool = True) -> tuple[list[Run], float]:
+        """The runs that predict, and the mean of their thresholds."""
+        runs = [self.runs[i] for i in self.predicting(ensemble)]
+        return runs, fmean(HALF if run.threshold is None else run.threshold for run in runs)
+
+    @property
+    def by_threshold(self) -> bool:
+        """Whether one of two classes is named above a threshold that was chosen for it."""
+        return self.target.binary and self.recipe.has_threshold and self.positive is not None
+
+    def threshold_of(self, j: int) -> float | None:
+        """The probability above which a node is of class j of two; None if none was chosen."""
+        if not self.by_threshold:
+            return None
+        threshold = self._deciding()[1]
+        return threshold if j == 1 else 1 - threshold
 
     def _score(
         self,

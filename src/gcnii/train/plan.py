@@ -19,7 +19,7 @@ from typing import (
 
 import numpy as np
 
-from gcnii.errors import InputError, did_you_mean, is_one_of, notice
+from gcnii.errors import InputError, did_you_mean, is_one_of, notice, visible
 from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.past import features_there, past
@@ -27,6 +27,8 @@ from gcnii.graph.weights import EdgeWeights, about_skew, chosen_kind
 from gcnii.nn import MODELS, Model
 from gcnii.nn.model import DrawnFrom
 from gcnii.nn.settings import Settings, check_settings, setting_of
+from gcnii.targets import target_of
+from gcnii.targets.objective import rare_class
 from gcnii.train.features import WIDTHS, Kind, Structure, choose
 from gcnii.train.presets import presets_for, record_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
@@ -305,6 +307,8 @@ def warn_about(graph: Graph, plan: Plan, given: Container[str]) -> None:
     """
     if plan.structure != plan.recipe.structure:
         notice(f"{plan.model} does not use the graph, and so no columns of its structure")
+    if sentence := about_rare(graph, plan.recipe, given):
+        notice(sentence)
     whole = [] if isinstance(graph, Piece) else range(len(graph.splits))
     if any(graph.validation_is_drawn(i) for i in whole):
         notice(
@@ -316,6 +320,26 @@ def warn_about(graph: Graph, plan: Plan, given: Container[str]) -> None:
         return
     if sentence := about_skew(graph.typical_weights, kind, given="edge_weights" in given):
         notice(f"{graph.name}: {sentence}")
+
+
+def about_rare(graph: Graph, recipe: Recipe, given: Container[str]) -> str:
+    """That a class is rare, what follows from it by default, and how to have it otherwise.
+
+    "" if there is no such class, or a metric was given.
+    """
+    j = rare_class(graph)
+    if j is None or "metric" in given or recipe.rule.metric != "auto":
+        return ""
+    known = np.any([split.train | split.val for split in graph.splits], 0)
+    target, share = target_of(graph), float((graph.labels[known] == j).mean())
+    by = f"least cost at {recipe.cost}" if recipe.cost else "its best F1"
+    decides = f", and it is named above the probability of {by} on validation"
+    return (
+        f"{100 * share:.2g} % of the labels of {graph.name} are {visible(target.names[j])}: "
+        f"{target.score(recipe.scored_by).name} chooses, not accuracy"
+        f"{decides if recipe.has_threshold else ''}; --metric accuracy undoes that, --positive "
+        "names another class, --cost 10:1 says what a miss costs"
+    )
 
 
 def refuse_weights(model: str, recipe: Recipe) -> None:

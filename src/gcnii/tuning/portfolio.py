@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from gcnii.data.splits import folded, is_drawn
-from gcnii.errors import GcniiError, InputError, is_one_of
+from gcnii.errors import GcniiError, InputError, is_one_of, notice
 from gcnii.files import CHECKPOINT, Document
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import Labels
@@ -59,7 +59,7 @@ from gcnii.targets.target import LEAST
 from gcnii.train.checkpoint import Checkpoint, remove
 from gcnii.train.group import Interrupt, interruptible
 from gcnii.train.hardware import choose_device, device_name, lacks_memory
-from gcnii.train.plan import Plan, make_plan
+from gcnii.train.plan import Plan, about_rare, make_plan
 from gcnii.train.presets import Point, portfolio
 from gcnii.train.recipe import Recipe
 from gcnii.train.stopping import Run, make_runs
@@ -148,6 +148,8 @@ def prepared(
         graph, divided, layout, split, folds, asked, settings, session, clock, extent, points
     )
     course.recipe.refuse_labels(divided, [run.split for run in layout])
+    if sentence := about_rare(graph, course.recipe, asked):
+        notice(sentence)
     return course
 
 
@@ -544,7 +546,8 @@ class Course:
         """Let go of a member, which the leaderboard still lists."""
         member = ensemble.members[i]
         others = [row for row in self.departed if row["member"] != member.name]
-        self.departed = [*others, about_member(member, 0.0, ensemble.losses[i])]
+        beside = ensemble.beside[i] if ensemble.beside else None
+        self.departed = [*others, about_member(member, 0.0, ensemble.losses[i], beside)]
         del self.members[member.name]
 
     def _make_room(self, ensemble: Ensemble) -> None:

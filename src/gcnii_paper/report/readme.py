@@ -19,6 +19,7 @@ from gcnii_paper.calibrating import calibration_table, read_calibrations
 from gcnii_paper.defaults import defaults_tables, read_defaults
 from gcnii_paper.documents import read_folder
 from gcnii_paper.explaining import explaining_table, read_measured
+from gcnii_paper.rare import rare_table, read_rare
 from gcnii_paper.report.beyond import (
     BeyondRow,
     beyond_rows,
@@ -128,6 +129,7 @@ def update_readme(root: Path) -> list[Path]:
         "docs/consistency.md": [consistency_table(results / "consistency")],
         "docs/memory.md": [speed_tables(read_records(results / "memory"))],
         "docs/scale.md": [scale_tables(bench)],
+        "docs/guide/rare.md": [rare_table(read_rare(results / "rare"))],
         "docs/defaults.md": [defaults_tables(read_defaults(results / "defaults"))],
     }
     texts = {root / page: _filled(root / page, *parts) for page, parts in measured.items()}
