@@ -215,3 +215,10 @@ def test_a_ranking_of_validation_nodes_that_are_all_alike_is_refused_before_a_se
     y[val] = 0
     with pytest.raises(GraphError, match="ROC AUC needs nodes with and without a label, but all"):
         Question.of(replace(graph, y=y), metric="auc")
+
+
+def test_a_search_on_a_graph_with_times_keeps_its_split():
+    graph = replace(gcnii.load("csbm", n=60), splits=(), times=range(60))
+    question = Question.of(gcnii.split_by_time(graph), ("gcnii",))
+    assert not question.divided_anew
+    assert question.hidden.splits[0].val.sum() == 12 < ENOUGH

@@ -150,7 +150,8 @@ def _flattery(path: Path, graph: Graph, tables: Tables | None) -> Document:
         return {}
     from gcnii.inference.random_split import LARGE, flattery  # which loads torch
 
-    if not graph.splits or not graph.splits[0].test.any() or graph.n + graph.m > LARGE:
+    tests = bool(graph.splits) and bool(graph.splits[0].test.any())
+    if not tests or graph.targets or graph.n + graph.m > LARGE:
         return {}
     assert tables is not None
     feature = tables.time in (*tables.numeric, *tables.date)

@@ -338,7 +338,8 @@ class Question:
         tested = np.all([split.test for split in splits], axis=0)
         y = graph.labels.copy()
         y[tested] = np.nan if graph.targets else -1
-        if len(splits) == 1 and splits[0].val.sum() < ENOUGH:
+        drawn_again = len(splits) == 1 and graph.times is None  # else the order of time would go
+        if drawn_again and splits[0].val.sum() < ENOUGH:
             splits = tuple(_divided_anew(graph, splits[0], seed) for seed in range(self.seeds))
         none = np.zeros(graph.n, bool)
         bare = tuple(Split(train=split.train, val=split.val, test=none) for split in splits)
