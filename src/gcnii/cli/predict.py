@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 PROMISE = (
-    "the coverage of the sets is promised for nodes drawn as the validation nodes of the training "
+    "the coverage is promised for nodes drawn as the validation nodes of the training "
     "were, not for nodes of another kind"
 )
 Bundle = Annotated[Path, Parameter(help="A folder that `gcnii train` wrote.")]
@@ -74,7 +74,8 @@ Ensemble = Annotated[
 Coverage = Annotated[
     float | None,
     Parameter(
-        help="Add prediction sets, which contain the true class with this probability, such as 0.9."
+        help="Add prediction sets, which contain the true class with this probability, such as "
+        "0.9; or intervals of numbers."
     ),
 ]
 Kind = Annotated[
@@ -170,7 +171,8 @@ def predict(
     if asked.json:
         about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table)}
         seeds = {"split": runs[0].split, "seeds": [run.seed for run in runs]}
-        covered = {} if coverage is None else {"coverage": coverage, "sets": kind}
+        covered: Document = {} if coverage is None else {"coverage": coverage}
+        covered |= {"sets": kind} if covered and not result.origin.targets else {}
         print_json(about | seeds | covered | _basis(table) | _labels(table, place))
     elif place:
         by = f" by the mean of {len(runs)} runs" if len(runs) > 1 else ""

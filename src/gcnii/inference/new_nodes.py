@@ -32,6 +32,7 @@ from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Column, Columns, Texts
 from gcnii.graph.types import aligned
+from gcnii.inference.intervals import IntervalRule
 from gcnii.inference.predict import answered, known_labels, predict_sets, table_of, value_table
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.result import Trained
@@ -94,6 +95,12 @@ def label_new(
     arrivals = old.read(*tables)
     joined = arrivals.joined(graph)
     P, basis = answered(result, joined, graph, device, ensemble=ensemble)
+    if result.origin.targets:
+        ends = None
+        if coverage is not None:
+            rule = IntervalRule.of(result, graph, coverage, device, ensemble=ensemble)
+            ends = rule(P, joined, graph.n)
+        return value_table(result, P, arrivals.nodes, [None] * len(P), basis, ends)
     sets = None
     if coverage is not None:
         sets = predict_sets(

@@ -292,6 +292,9 @@ def label_table(
                  training, which that needs, is not there.  There is no such column if it would hold
                  `model` alone, except for new nodes
     p(name)      the probability of each class
+
+    Of numbers, `value(name)` and `known(name)`, and with a coverage `low(name)` and `high(name)`,
+    are in the place of all that is said of labels.
     """
     _say_unknown_classes(result, graph)
     basis, roles = None, np.full(graph.n, None, dtype=object)
@@ -303,8 +306,14 @@ def label_table(
         P, basis = answered(result, graph, None, device, ensemble=ensemble)
         basis = None if set(basis) == {MODEL} else basis
     about = (graph.nodes or range(graph.n), known_labels(graph), list(roles))
-    if graph.targets or result.origin.targets:
-        return value_table(result, P, graph, list(roles), basis)
+    if result.origin.targets:
+        ends = None
+        if coverage is not None:
+            from gcnii.inference.intervals import IntervalRule  # which builds on this
+
+            known = training_graph(result, graph)
+            ends = IntervalRule.of(result, known, coverage, device, ensemble=ensemble)(P, graph)
+        return value_table(result, P, graph, list(roles), basis, ends)
     sets = None
     if coverage is not None:
         sets = predict_sets(result, graph, coverage, device, kind=kind, ensemble=ensemble)
@@ -358,14 +367,21 @@ def value_table(
     graph: Graph,
     split: Sequence[str | None],
     basis: Sequence[str] | None = None,
+    ends: Floats | None = None,
 ) -> DataFrame:
-    """The table of `label_table` of numbers: `value(name)` and, in the graph, `known(name)`."""
+    """The table of `label_table` of numbers: `value(name)` and, in the graph, `known(name)`.
+
+    ends  (n, q, 2) of their intervals, for the columns `low(name)` and `high(name)`
+    """
     import pandas as pd
 
     names = result.target.names
     known = graph.labels if graph.targets == names else np.full(values.shape, np.nan)
     cells: dict[str, object] = {"node": pd.Series(graph.nodes or range(graph.n), dtype=object)}
     cells |= {f"value({name})": values[:, j] for j, name in enumerate(names)}
+    for i, end in enumerate(("low", "high") if ends is not None else ()):
+        assert ends is not None
+        cells |= {f"{end}({name})": ends[:, j, i] for j, name in enumerate(names)}
     cells |= {f"known({name})": known[:, j] for j, name in enumerate(names)}
     cells["split"] = pd.Series(split, dtype=object)
     if basis is not None:

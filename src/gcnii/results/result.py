@@ -533,7 +533,8 @@ class Trained(ABC):
             Whether to predict with the mean of the runs on the split of the best run, or with the
             best run only.
         coverage : float, optional
-            Add sets of classes that contain the true one with this probability.
+            Add sets of classes that contain the true one with this probability; or intervals
+            of numbers.
         kind : {"lac", "aps"}
             The smallest sets, or sets that are larger where the model is unsure.
 
@@ -559,6 +560,8 @@ class Trained(ABC):
     ) -> Bools:
         """Predict sets of classes that contain the true one, by split conformal prediction.
 
+        Numbers have intervals: `predict_interval`.
+
         Parameters
         ----------
         graph : Graph, optional
@@ -580,6 +583,42 @@ class Trained(ABC):
         from gcnii.inference.predict import predict_sets
 
         return predict_sets(self, graph, coverage, device, kind=kind, ensemble=ensemble)
+
+    def predict_interval(
+        self,
+        graph: Graph | None = None,
+        coverage: float = 0.9,
+        device: str = "auto",
+        *,
+        ensemble: bool = True,
+    ) -> Floats:
+        """Predict intervals that contain the true number, by conformal prediction.
+
+        The validation nodes of the runs that predict set their bounds; intervals are wider where
+        nodes of a like degree and value were further off.
+
+        Parameters
+        ----------
+        graph : Graph, optional
+            A graph with the features of the training; default: the graph of the training, which is
+            loaded again if needed.
+        coverage : float
+            The share of nodes whose interval should contain the true number.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        ensemble : bool
+            Whether to predict with the mean of the runs on the split of the best run, or with the
+            best run only.
+
+        Returns
+        -------
+        (n, 2) array
+            The ends, in units; of several numbers (n, q, 2).
+        """
+        from gcnii.inference.intervals import predict_interval
+
+        ends = predict_interval(self, graph, coverage, device, ensemble=ensemble)
+        return ends[:, 0] if self.target.k == 1 else ends
 
     def save(self, folder: Path | str, *, overwrite: bool = False, command: str = "") -> Path:
         """Write the bundle; until it is whole, the folder keeps the one that it held.
@@ -974,6 +1013,8 @@ class Result(Trained):
 
     def recalibrated(self, val: Bools) -> Result:
         """The same runs of one split, calibrated by these nodes in the place of all validation."""
+        if not isinstance(self.target, LabelTarget):
+            return self
         graph, outputs = self._graded, self.outputs
         split = replace(graph.splits[self.runs[0].split], val=val)
         only = replace(outputs, graph=replace(graph, splits=(split,)))  # type: ignore[type-var]
