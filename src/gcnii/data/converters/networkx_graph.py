@@ -180,16 +180,17 @@ class Records:
             notice(f"the edge attributes {', '.join(unused)} are not used")
         edges = np.array(self.edges, np.int64).reshape(-1, 2).T
         parallel = len(self.edges) - len(set(self.edges))
-        typed = types or (None, None)
+        kinds, called = types or (None, None)
         if not used:
             if parallel and not types and not reading.duplicates:
                 notice(
                     f"{parallel} edges are parallel to others and count once; "
                     "duplicates='add' (--duplicates add) makes their number the weight"
                 )
-            return EdgeList(edges, None, *typed)
+            return EdgeList(edges, None, types=kinds, type_names=called)
         weights = check_weights(self._weights(wanted), edges, self.names)
-        return EdgeList(edges, weights if parallel or (weights != 1).any() else None, *typed)
+        count = parallel or (weights != 1).any()
+        return EdgeList(edges, weights if count else None, types=kinds, type_names=called)
 
     def _types(
         self, reading: Reading, known: Sequence[str]

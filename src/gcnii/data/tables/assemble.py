@@ -379,8 +379,9 @@ def read_edges(
     before = len(problems.found)
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
-    types = _types(rows, columns.type, problems) if columns.type else (None, None)
-    return EdgeList(edges, weights, *types) if len(problems.found) == before else NONE
+    types, names = _types(rows, columns.type, problems) if columns.type else (None, None)
+    links = EdgeList(edges, weights, types=types, type_names=names)
+    return links if len(problems.found) == before else NONE
 
 
 def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) -> EdgeList:
