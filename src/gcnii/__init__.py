@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from gcnii.errors import GraphError as GraphError
     from gcnii.errors import InputError as InputError
     from gcnii.estimator import GCNIIClassifier as GCNIIClassifier
+    from gcnii.estimator import GCNIIRegressor as GCNIIRegressor
     from gcnii.graph import Graph as Graph
     from gcnii.graph import Split as Split
     from gcnii.inference.answers import to_table as to_table
@@ -90,6 +91,7 @@ _HOME = {
     "open_bundle": "results.bundle",
     "to_table": "inference.answers",
     "GCNIIClassifier": "estimator",
+    "GCNIIRegressor": "estimator",
     # callbacks of fit
     "CsvLog": "train.callbacks",
     "TensorBoard": "train.callbacks",

@@ -1,19 +1,24 @@
-"""GCNII as a scikit-learn classifier: of node ids with a graph, of rows without one."""
+"""GCNII as a scikit-learn estimator: of node ids with a graph, of rows without one.
+
+GraphEstimator   what both share: how X is read, and how a graph is trained on
+GCNIIClassifier  of classes
+GCNIIRegressor   of numbers
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, check_random_state
@@ -27,7 +32,7 @@ from sklearn.utils.validation import (
 
 from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Features, Graph, Split
-from gcnii.graph.arrays import refuse_masked
+from gcnii.graph.arrays import known_rows, refuse_masked, target_array
 from gcnii.graph.graph import hold_out
 from gcnii.nn.settings import Bounds, Setting, Settings, check_settings
 from gcnii.results.ensemble import Ensemble
@@ -126,6 +131,81 @@ class EncodedLabels:
         ids[known] = inverse
         return cls(classes, ids)
 
+    @property
+    def strata(self) -> Ints:
+        """(n,) of which each gives its share to validation; -1 if unknown."""
+        return self.ids
+
+    def on_nodes(self, graph: Graph, rows: Ints) -> EncodedLabels:
+        """The same for each node of a graph, where these are its rows."""
+        return replace(self, ids=on_nodes(graph, rows, self.ids, -1))
+
+    def on(self, graph: Graph, split: Split) -> Graph:
+        """The graph with these labels and this split alone."""
+        names = tuple(map(str, self.classes))
+        return replace(graph, y=self.ids, classes=names, targets=(), splits=(split,))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownNumbers:
+    """values (n, q), NaN if unknown, of the columns that are called `names`.
+
+    flat  whether y was a vector, and so is what is predicted
+    """
+
+    values: NDArray[np.float64]
+    names: tuple[str, ...]
+    flat: bool = True
+
+    @classmethod
+    def of(cls, y: object, names: Sequence[str] = ()) -> KnownNumbers:
+        """Read y; refuse what cannot be trained on."""
+        refuse_masked(y, "y")
+        given = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+        try:
+            values = target_array(given.astype(np.float64))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, GraphError):
+                raise
+            raise InputError(f"y must hold numbers, NaN or None where unknown: {error}") from None
+        known = known_rows(values)
+        if known.sum() < 2:
+            few = "1 sample has a known number" if known.any() else "no row has a known number"
+            raise GraphError(f"{few}; give at least two")
+        q = values.shape[1]
+        own = tuple(names) or tuple(f"y{j}" for j in range(q)) if q > 1 else ("y",)
+        return cls(values, tuple(names) or own, given.ndim == 1)
+
+    @property
+    def strata(self) -> Ints:
+        """(n,) 0 for what is known, all of which validates alike; -1 if unknown."""
+        return np.where(known_rows(self.values), 0, -1)
+
+    def on_nodes(self, graph: Graph, rows: Ints) -> KnownNumbers:
+        """The same for each node of a graph, where these are its rows."""
+        return replace(self, values=on_nodes(graph, rows, self.values, np.nan))
+
+    def on(self, graph: Graph, split: Split) -> Graph:
+        """The graph with these numbers and this split alone."""
+        return replace(graph, y=self.values, classes=None, targets=self.names, splits=(split,))
+
+
+Read = TypeVar("Read", EncodedLabels, KnownNumbers)
+Known = TypeVar("Known", Ints, NDArray[np.float64])
+
+
+def on_nodes(graph: Graph, rows: Ints, y: Known, unknown: float) -> Known:
+    """(n, …) what is known of each node; `unknown` where no row says."""
+    known = known_rows(y)
+    rows, y = rows[known], y[known]
+    found = np.full((graph.n, *y.shape[1:]), unknown, y.dtype)
+    found[rows] = y
+    wrong = rows[(found[rows] != y).reshape(len(y), -1).any(1)]
+    if len(wrong):
+        name = graph.nodes[wrong[0]] if graph.nodes else str(wrong[0])
+        raise InputError(f"node {name!r} is in X more than once, with different labels")
+    return found
+
 
 def column(y: object) -> Values:
     """y as a vector; a list keeps the types of its items, which numpy would make texts of.
@@ -170,6 +250,16 @@ def own_labels(graph: Graph) -> Values:
     return np.asarray(labels[graph.labels])
 
 
+def own_numbers(graph: Graph) -> NDArray[np.float64]:
+    """(n, q) the numbers of the nodes, NaN if unknown."""
+    if not graph.targets:
+        raise InputError(
+            f"{graph.name} has classes, but GCNIIRegressor predicts numbers; give y, or load it "
+            "with target="
+        )
+    return graph.labels
+
+
 def _unknown_by_convention(values: Values, known: Bools) -> Bools:
     """(n,) where -1 means unknown, as in sklearn.semi_supervised; nowhere if it is a class.
 
@@ -187,7 +277,7 @@ def _unknown_by_convention(values: Values, known: Bools) -> Bools:
             warnings.warn(
                 "y holds -1, 0 and 1, and -1 is taken as an unknown label; "
                 "say so with unknown=-1, or say unknown=None if -1 is a class",
-                stacklevel=6,  # whoever calls fit
+                stacklevel=7,  # whoever calls fit
             )
     return marked
 
@@ -267,8 +357,9 @@ class NearestRows:
         return Graph(
             X=stack([graph.X, new]),
             edges=np.concatenate([both, links], axis=1),
-            y=np.pad(graph.labels, (0, new.shape[0]), constant_values=-1),
+            y=np.concatenate([graph.labels, graph.unknown(new.shape[0])]),
             classes=graph.classes,
+            targets=graph.targets,
             directed=True,
             name=graph.name,
         )
@@ -304,7 +395,7 @@ WEIGHT = Annotated[float, Setting("of a class", Bounds(above=0))]
 TRAINING = (
     *("layers", "width", "alpha", "lam", "dropout"),
     *("lr", "decay_conv", "decay_dense", "epochs", "patience"),
-    *("class_weight", "metric", "positive", "monitor"),
+    *("metric", "monitor"),
 )
 # Without a graph, X was standardised when the rows were joined, and new rows are joined one way.
 # The default for graphs monitors the score, which was not measured on neighbours by distance.
@@ -315,7 +406,184 @@ LARGEST_SEED = 2**31 - 1
 LARGEST = 1e100  # the squares of whose differences add up in float64
 
 
-class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GraphEstimator(BaseEstimator):  # type: ignore[misc]
+    """What a classifier and a regressor share: how X is read, and how a graph is trained on."""
+
+    training: ClassVar[tuple[str, ...]] = TRAINING
+    graph_: Graph
+    result_: Result | Ensemble
+    _neighbours: NearestRows | None
+
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        *,
+        model: str | None = None,
+        layers: int | None = None,
+        width: int | None = None,
+        alpha: float | None = None,
+        lam: float | None = None,
+        dropout: float | None = None,
+        lr: float | None = None,
+        decay_conv: float | None = None,
+        decay_dense: float | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
+        metric: str | None = None,
+        monitor: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        validation: float = 0.2,
+        neighbours: int = 5,
+        seeds: int = 1,
+        effort: Effort | None = None,
+        budget: str | float | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        device: str = "auto",
+    ):
+        self.graph = graph
+        self.model = model
+        self.layers, self.width = layers, width
+        self.alpha, self.lam = alpha, lam
+        self.dropout = dropout
+        self.lr = lr
+        self.decay_conv, self.decay_dense = decay_conv, decay_dense
+        self.epochs, self.patience = epochs, patience
+        self.metric = metric
+        self.monitor = monitor
+        self.settings = settings
+        self.validation = validation
+        self.neighbours = neighbours
+        self.seeds = seeds
+        self.effort, self.budget = effort, budget
+        self.random_state = random_state
+        self.device = device
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        on_ids = self.graph is not None
+        tags.input_tags.sparse = not on_ids
+        tags.input_tags.string = tags.input_tags.one_d_array = on_ids
+        tags.target_tags.required = not on_ids
+        return tags
+
+    def _read(
+        self, X: object, y: object, own: Callable[[Graph], Values], read: Callable[[object], Read]
+    ) -> tuple[Graph, Read, NearestRows | None]:
+        """The graph, what is known of its nodes, and how new rows join it.
+
+        own   the labels of a graph, which are read where y is None
+        read  what is known, of labels or of y
+        """
+        check_settings(OWN, {name: getattr(self, name) for name in OWN})
+        if self.graph is None:
+            if y is None:
+                raise InputError(
+                    f"{type(self).__name__} requires y to be passed, but the target y is None; "
+                    "only a graph has labels of its own"
+                )
+            X = self._features(X, reset=True)
+            check_consistent_length(X, y)
+            labels = read(y)
+            neighbours = NearestRows.of(X, int(self.neighbours))
+            return neighbours.graph(X), labels, neighbours
+        if not isinstance(self.graph, Graph):
+            raise InputError(
+                f"graph must be a gcnii.Graph or None, got {type(self.graph).__name__}; "
+                "gcnii.load reads one"
+            )
+        rows = rows_of(self.graph, X)
+        if y is not None:
+            check_consistent_length(rows, y)
+        labels = read(own(self.graph)[rows] if y is None else y)
+        return self.graph, labels.on_nodes(self.graph, rows), None
+
+    def _train(self, graph: Graph, labels: EncodedLabels | KnownNumbers, given: Settings) -> None:
+        """Set `graph_` and `result_`: trained on what is known of the nodes of a graph."""
+        first = self._first_seed()
+        held = hold_out(labels.strata, self.validation, np.random.default_rng(first))
+        several = combines(graph, self.model, "published", given)
+        if several:  # which divide the known labels in their own way
+            held = np.zeros_like(held)
+        split = Split(train=(labels.strata >= 0) & ~held, val=held, test=np.zeros_like(held))
+        graph, seeds = labels.on(graph, split), range(first, first + int(self.seeds))
+        train = self._portfolio if several else self._network
+        result = train(graph, given, seeds)
+        if result.interrupted:
+            raise KeyboardInterrupt("training was stopped before it was done")
+        self.graph_, self.result_ = graph, result
+
+    def _portfolio(self, graph: Graph, given: Settings, seeds: range) -> Ensemble:
+        """Several models, combined."""
+        if self.graph is None:
+            given = ALL_JOINED | given
+        how = {name: one for name in EFFORT if (one := getattr(self, name)) is not None}
+        return prepared(graph, given, Session(device=self.device), seeds=seeds, **how).run()
+
+    def _network(self, graph: Graph, given: Settings, seeds: range) -> Result:
+        """One model."""
+        if wrong := [name for name in EFFORT if getattr(self, name) is not None]:
+            raise InputError(f"{wrong[0]} is for a portfolio; leave it out, or the model")
+        plan = self._plan(graph, given)
+        if self.graph is None:
+            refuse_unjoinable(plan)
+        session = Session(device=self.device)
+        return fit_plans(graph, [plan], session, seeds=seeds, split=0, calibrate="temperature")
+
+    def _first_seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    def _features(self, X: object, *, reset: bool) -> Features:
+        refuse_masked(X, "X")
+        checked: Features = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, reset=reset
+        )
+        values = checked.data if sp.issparse(checked) else checked
+        if (np.abs(values) > LARGEST).any():
+            raise InputError(
+                f"X must hold numbers up to {LARGEST:g}, beyond which distances are infinite, got "
+                f"{np.abs(values).max():g}; scale X first"
+            )
+        return checked
+
+    def _given(self) -> Settings:
+        """The parameters that were given, and `settings`."""
+        if not isinstance(self.settings, Mapping | None):
+            raise InputError(f"settings must be a dictionary, got {self.settings!r}")
+        further = dict(self.settings or {})
+        given = {name: getattr(self, name) for name in self.training}
+        given = {name: x for name, x in given.items() if not isinstance(x, Mapping | None)}
+        if twice := next((name for name in further if name in given), None):
+            raise InputError(f"{twice} is a parameter of its own; take it out of settings")
+        return given | further
+
+    def _plan(self, graph: Graph, given: Settings) -> Plan:
+        """What is given; the rest as `fit` chooses."""
+        if self.graph is None:
+            return make_plan(self.model or "gcnii", JOINED | given, graph)
+        # The labels are others, but the settings published for a graph of the catalog are for it.
+        graph = graph._with_origin("", self.graph.catalog_name)
+        return make_plan(chosen_model(self.model, graph), given, graph)
+
+    def _answers(self, X: object) -> NDArray[np.float64]:
+        """(rows, k) probabilities or numbers, averaged over the networks."""
+        check_is_fitted(self)
+        if self._neighbours is None:
+            graph, rows = self.graph_, rows_of(self.graph_, X)
+        else:
+            X = self._features(X, reset=False)
+            graph = self._neighbours.joined(self.graph_, X)
+            rows = np.arange(self.graph_.n, graph.n)
+        result = self.result_
+        if isinstance(result, Ensemble):
+            result = result.with_results(_in_float64)
+        else:
+            result = _in_float64(result)
+        return result.answers(graph, self.device)[rows]
+
+
+class GCNIIClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     """A scikit-learn classifier for the nodes of a graph, or for rows of features.
 
     With a graph, X contains node ids: `GCNIIClassifier(graph).fit(ids, y).predict(other_ids)`.
@@ -419,6 +687,8 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     (2,)
     """
 
+    training = (*TRAINING, "class_weight", "positive")
+
     def __init__(
         self,
         graph: Graph | None = None,
@@ -448,140 +718,23 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
     ):
-        self.graph = graph
-        self.model = model
-        self.layers, self.width = layers, width
-        self.alpha, self.lam = alpha, lam
-        self.dropout = dropout
-        self.lr = lr
-        self.decay_conv, self.decay_dense = decay_conv, decay_dense
-        self.epochs, self.patience = epochs, patience
-        self.class_weight = class_weight
-        self.metric = metric
-        self.positive = positive
-        self.monitor = monitor
-        self.settings = settings
-        self.validation = validation
-        self.neighbours = neighbours
-        self.unknown = unknown
-        self.seeds = seeds
-        self.effort, self.budget = effort, budget
-        self.random_state = random_state
-        self.device = device
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        on_ids = self.graph is not None
-        tags.input_tags.sparse = not on_ids
-        tags.input_tags.string = tags.input_tags.one_d_array = on_ids
-        tags.target_tags.required = not on_ids
-        return tags
+        given = dict(locals())
+        own = ("self", "__class__", "class_weight", "positive", "unknown")
+        super().__init__(**{name: one for name, one in given.items() if name not in own})
+        self.class_weight, self.positive, self.unknown = class_weight, positive, unknown
 
     def fit(self, X: object, y: object = None) -> GCNIIClassifier:
         """Train on the rows of X whose label is known: node ids, or features without a graph."""
-        check_settings(OWN, {name: getattr(self, name) for name in OWN})
-        first = self._first_seed()
-        read = self._read_features if self.graph is None else self._read_ids
-        graph, labels, neighbours = read(X, y)
-        held = hold_out(labels.ids, self.validation, np.random.default_rng(first))
+        own = y is None and self.graph is not None
+
+        def read(y: object) -> EncodedLabels:
+            return EncodedLabels.of(y, None if own else self.unknown)
+
+        graph, labels, neighbours = self._read(X, y, own_labels, read)
         given, weights = self._given(), self._weights(labels.classes)
-        several = combines(graph, self.model, "published", given)
-        if several:  # which divide the known labels in their own way
-            held = np.zeros_like(held)
-        split = Split(train=(labels.ids >= 0) & ~held, val=held, test=np.zeros_like(held))
-        names = tuple(map(str, labels.classes))
-        graph = replace(graph, y=labels.ids, classes=names, splits=(split,))
-        seeds = range(first, first + int(self.seeds))
-        train = self._portfolio if several else self._network
-        result = train(graph, given, seeds)
-        if result.interrupted:
-            raise KeyboardInterrupt("training was stopped before it was done")
-        self.classes_, self.graph_, self.result_ = labels.classes, graph, result
-        self._neighbours, self._class_weights = neighbours, weights
+        self._train(graph, labels, given)
+        self.classes_, self._neighbours, self._class_weights = labels.classes, neighbours, weights
         return self
-
-    def _portfolio(self, graph: Graph, given: Settings, seeds: range) -> Ensemble:
-        """Several models, combined."""
-        if self.graph is None:
-            given = ALL_JOINED | given
-        how = {name: one for name in EFFORT if (one := getattr(self, name)) is not None}
-        return prepared(graph, given, Session(device=self.device), seeds=seeds, **how).run()
-
-    def _network(self, graph: Graph, given: Settings, seeds: range) -> Result:
-        """One model."""
-        if wrong := [name for name in EFFORT if getattr(self, name) is not None]:
-            raise InputError(f"{wrong[0]} is for a portfolio; leave it out, or the model")
-        plan = self._plan(graph, given)
-        if self.graph is None:
-            refuse_unjoinable(plan)
-        session = Session(device=self.device)
-        return fit_plans(graph, [plan], session, seeds=seeds, split=0, calibrate="temperature")
-
-    def _first_seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
-
-    def _read_features(
-        self, X: object, y: object
-    ) -> tuple[Graph, EncodedLabels, NearestRows | None]:
-        if y is None:
-            raise InputError(
-                "GCNIIClassifier requires y to be passed, but the target y is None; "
-                "only a graph has labels of its own"
-            )
-        X = self._features(X, reset=True)
-        check_consistent_length(X, y)
-        labels = EncodedLabels.of(y, self.unknown)
-        neighbours = NearestRows.of(X, int(self.neighbours))
-        return neighbours.graph(X), labels, neighbours
-
-    def _features(self, X: object, *, reset: bool) -> Features:
-        refuse_masked(X, "X")
-        checked: Features = validate_data(
-            self, X, accept_sparse="csr", dtype=np.float64, reset=reset
-        )
-        values = checked.data if sp.issparse(checked) else checked
-        if (np.abs(values) > LARGEST).any():
-            raise InputError(
-                f"X must hold numbers up to {LARGEST:g}, beyond which distances are infinite, got "
-                f"{np.abs(values).max():g}; scale X first"
-            )
-        return checked
-
-    def _read_ids(self, X: object, y: object) -> tuple[Graph, EncodedLabels, NearestRows | None]:
-        graph = self.graph
-        if not isinstance(graph, Graph):
-            raise InputError(
-                f"graph must be a gcnii.Graph or None, got {type(graph).__name__}; "
-                "gcnii.load reads one"
-            )
-        rows = rows_of(graph, X)
-        if y is None:
-            labels = EncodedLabels.of(own_labels(graph)[rows], None)
-        else:
-            check_consistent_length(rows, y)
-            labels = EncodedLabels.of(y, self.unknown)
-        return graph, EncodedLabels(labels.classes, _on_nodes(graph, rows, labels.ids)), None
-
-    def _given(self) -> Settings:
-        """The parameters that were given, and `settings`."""
-        if not isinstance(self.settings, Mapping | None):
-            raise InputError(f"settings must be a dictionary, got {self.settings!r}")
-        further = dict(self.settings or {})
-        given = {name: getattr(self, name) for name in TRAINING}
-        given = {name: x for name, x in given.items() if not isinstance(x, Mapping | None)}
-        if twice := next((name for name in further if name in given), None):
-            raise InputError(f"{twice} is a parameter of its own; take it out of settings")
-        return given | further
-
-    def _plan(self, graph: Graph, given: Settings) -> Plan:
-        """What is given; the rest as `fit` chooses."""
-        if self.graph is None:
-            return make_plan(self.model or "gcnii", JOINED | given, graph)
-        # The labels are others, but the settings published for a graph of the catalog are for it.
-        graph = graph._with_origin("", self.graph.catalog_name)
-        return make_plan(chosen_model(self.model, graph), given, graph)
 
     def _weights(self, classes: Values) -> NDArray[np.float64] | None:
         """(k,) what `predict` multiplies probabilities by; None: nothing."""
@@ -596,19 +749,7 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:
         """(rows, k) probabilities of the classes, averaged over the networks."""
-        check_is_fitted(self)
-        if self._neighbours is None:
-            graph, rows = self.graph_, rows_of(self.graph_, X)
-        else:
-            X = self._features(X, reset=False)
-            graph = self._neighbours.joined(self.graph_, X)
-            rows = np.arange(self.graph_.n, graph.n)
-        result = self.result_
-        if isinstance(result, Ensemble):
-            result = result.with_results(_in_float64)
-        else:
-            result = _in_float64(result)
-        return result.predict_proba(graph, self.device)[rows]
+        return self._answers(X)
 
     def predict(self, X: object) -> Values:
         """(rows,) the most probable class of each; where classes are weighed, the weighed one."""
@@ -631,16 +772,119 @@ class GCNIIClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(accuracy_score(plain(values[known]), predicted[known], sample_weight=weights))
 
 
-def _on_nodes(graph: Graph, rows: Ints, ids: Ints) -> Ints:
-    """(n,) the class of each node, -1 where no row gives one."""
-    rows, ids = rows[ids >= 0], ids[ids >= 0]
-    found = np.full(graph.n, -1)
-    found[rows] = ids
-    wrong = rows[found[rows] != ids]
-    if len(wrong):
-        name = graph.nodes[wrong[0]] if graph.nodes else str(wrong[0])
-        raise InputError(f"node {name!r} is in X more than once, with different labels")
-    return found
+class GCNIIRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
+    """A scikit-learn regressor for the nodes of a graph, or for rows of features.
+
+    With a graph, X contains node ids: `GCNIIRegressor(graph).fit(ids, y).predict(other_ids)`, as in
+    `GCNIIClassifier`; without y, the graph's own numbers are used.  With graph=None, X contains
+    features, and each row is linked to its `neighbours` nearest ones, as there.
+
+    A number that is None or NaN is unknown: such a row is part of the graph, but is not trained on,
+    and not counted in `score`, which is R².  y (n, q) holds several numbers for each row; a row is
+    trained on if all of them are known.
+
+    Parameters
+    ----------
+    graph : Graph or None
+        The graph whose node ids X contains; None: X contains features.
+    model : str, optional
+        A name from `gcnii models`, or "auto" for a portfolio; default: as `gcnii.fit` chooses.
+    layers : int, optional
+        Number of convolutions.
+    width : int, optional
+        Number of hidden units.
+    alpha : float, optional
+        Share of H0 in every layer (α).
+    lam : float, optional
+        Strength of the weights (λ).
+    dropout : float, optional
+        Share of entries set to zero while training, before every layer.
+    lr : float, optional
+        Step size of Adam.
+    decay_conv : float, optional
+        L2 penalty on the convolutions.
+    decay_dense : float, optional
+        L2 penalty on the two dense layers.
+    epochs : int, optional
+        Maximum number of epochs.
+    patience : int, optional
+        Epochs without improvement before stopping.
+    metric : str, optional
+        What validation scores measure: "r2", "mae" or "rmse"; `score` is always R².
+    monitor : str, optional
+        What decides when training stops: "val_loss" or "val_score".
+    settings : dict, optional
+        Further settings of the model and the Recipe, such as {"loss": "huber"}.
+    validation : float
+        Share of the known numbers that is held out for early stopping of one model.
+    neighbours : int
+        Number of neighbours of each row, without a graph.
+    seeds : int
+        Number of networks, trained on the same rows, whose answers are averaged; of a
+        portfolio, for each model and fold.
+    effort : {"quick", "standard", "best"}, optional
+        How much is trained for a portfolio; default: standard.
+    budget : str or float, optional
+        How long a portfolio may take in all, such as "5m", or seconds.
+    random_state : int, RandomState or None
+        An int is the seed of the first network, and the others take the next ones; it also draws
+        the validation rows.  With a RandomState or None, the first seed is drawn.
+    device : {"auto", "cpu", "cuda"}
+        The device to train on.
+
+    Attributes
+    ----------
+    graph_ : Graph
+        The graph that was trained on, with the numbers of the rows of X only.
+    result_ : Result or Ensemble
+        The result of the training.
+    n_features_in_ : int
+        The number of features, without a graph.
+    feature_names_in_ : array
+        The names of the features, without a graph, if X has any.
+
+    Examples
+    --------
+    >>> import gcnii
+    >>> graph = gcnii.load("csbm", n=60)
+    >>> regressor = gcnii.GCNIIRegressor(graph, layers=2, epochs=3).fit(range(40), graph.X[:40, 0])
+    >>> regressor.predict([50, 51]).shape
+    (2,)
+    """
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: object, y: object = None) -> GCNIIRegressor:
+        """Train on the rows of X whose number is known: node ids, or features without a graph."""
+        own = y is None and isinstance(self.graph, Graph)
+        names = self.graph.targets if own and self.graph else ()
+
+        def read(y: object) -> KnownNumbers:
+            return KnownNumbers.of(y, names)
+
+        graph, numbers, neighbours = self._read(X, y, own_numbers, read)
+        self._train(graph, numbers, self._given())
+        self._neighbours, self._flat = neighbours, numbers.flat or len(names) == 1
+        return self
+
+    def predict(self, X: object) -> NDArray[np.float64]:
+        """(rows,) the number of each, or (rows, q), averaged over the networks."""
+        values = self._answers(X)
+        return values[:, 0] if self._flat else values
+
+    def score(self, X: object, y: object = None, sample_weight: object = None) -> float:
+        """R² on the rows whose numbers are known; without y, on the graph's own."""
+        predicted = self.predict(X)
+        if y is None and self.graph is not None:
+            y = own_numbers(self.graph)[rows_of(self.graph, X)]
+        values = KnownNumbers.of(y).values
+        check_consistent_length(predicted, values, sample_weight)
+        known = known_rows(values)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(r2_score(values[known], predicted[known], sample_weight=weights))
 
 
 def _in_float64(result: Result) -> Result:
