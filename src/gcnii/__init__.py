@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from gcnii.graph import Graph as Graph
     from gcnii.graph import Split as Split
     from gcnii.inference.answers import to_table as to_table
+    from gcnii.inference.export import export_onnx as export_onnx
     from gcnii.propagation import feature_matrix as feature_matrix
     from gcnii.propagation import propagation_matrix as propagation_matrix
     from gcnii.results.bundle import open_bundle as open_bundle
@@ -90,6 +91,7 @@ _HOME = {
     "Result": "results.result",
     "open_bundle": "results.bundle",
     "to_table": "inference.answers",
+    "export_onnx": "inference.export",
     "GCNIIClassifier": "estimator",
     "GCNIIRegressor": "estimator",
     # callbacks of fit

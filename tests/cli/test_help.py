@@ -49,8 +49,8 @@ def test_help_names_every_command(tmp_path):
     answer = run("--help", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
     assert re.findall(r"^│ (\w+) ", answer.out, re.MULTILINE) == [
-        *("data", "demo", "doctor", "embed", "evaluate", "explain", "models", "plan", "predict"),
-        *("report", "serve", "train", "tune", "bench", "reproduce", "theory"),
+        *("data", "demo", "doctor", "embed", "evaluate", "explain", "export", "models", "plan"),
+        *("predict", "report", "serve", "train", "tune", "bench", "reproduce", "theory"),
     ]
 
 

@@ -21,9 +21,16 @@ ROWS = [line.strip("|").split("|") for line in TEXT.splitlines() if line.startsw
 UNRUN = ("demo", "tune", "doctor", "theory", "reproduce", "report")
 COMMANDS = [code for row in ROWS for code in re.findall(r"`((?:gcnii|torchrun) .*?)`", row[1])]
 PYTHON = [code for row in ROWS if len(row) > 2 for code in re.findall(r"`(.*?)`", row[2])]
-# A search of minutes and what it finds; arguments of another line; a page, which takes a minute.
+# A search of minutes and what it finds; a database; arguments of another line; a page of a minute.
 SEARCH = ("best = ", "gcnii.fit(graph, best.model")
-SKIPPED = (*SEARCH, "callbacks=", "verbose=", "cross_val_score", "gcnii.inference.page")
+SKIPPED = (
+    *SEARCH,
+    "from_query",
+    "callbacks=",
+    "verbose=",
+    "cross_val_score",
+    "gcnii.inference.page",
+)
 
 
 @pytest.fixture

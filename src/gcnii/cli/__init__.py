@@ -78,6 +78,9 @@ COMMANDS = {
     "embed:embed": """Write what a trained model has learnt of each node: its last hidden layer.
 
     The output has one row per node: its name, and the numbers e0, e1, …""",
+    "export:export": """Export a trained model as an ONNX file, which needs no gcnii to predict.
+
+    It takes features and edges of a graph of any size, and returns probabilities and labels.""",
     "explain:explain": """Explain why a trained model gives a node its label.
 
     Divides the score into shares of nodes, features and hops, ranks the links that matter, and

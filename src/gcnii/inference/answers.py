@@ -167,6 +167,8 @@ Place = Path | DuckTable
 
 def place_of(out: str, what: str = "--out") -> Place:
     """Where answers are to go; InputError if nothing can be written under this name."""
+    if not out:  # which would be this folder
+        raise InputError("expected the path of a file or folder, got ''.")
     if not out.startswith(DUCKDB):
         path = user_path(out)
         refuse_format(path, what, DUCKDB_PLACE)
