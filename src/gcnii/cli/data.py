@@ -34,7 +34,7 @@ from gcnii.data.splits import about_times
 from gcnii.errors import DataError, InputError, notice, one_line, visible
 from gcnii.files import Document, user_path
 from gcnii.graph import Graph
-from gcnii.graph.columns import Columns
+from gcnii.graph.columns import Columns, node_types, texts_of
 from gcnii.graph.weights import about_skew, chosen_kind
 from gcnii.report.tables import plain_table
 from gcnii.train.presets import presets_of, records, uses_own_default
@@ -222,7 +222,7 @@ def _print_problems(error: DataError, json: bool) -> None:
 def _columns(columns: object) -> list[Document]:
     """The columns of a user's table, as far as they were understood."""
     found = columns if isinstance(columns, Columns) else ()
-    return [{"column": one.name, "taken for": one.kind, "about": one.about} for one in found]
+    return [{"column": one.called, "taken for": one.kind, "about": one.about} for one in found]
 
 
 def _print_columns(columns: object) -> None:
@@ -243,6 +243,9 @@ def _facts(graph: Graph) -> Document:
         "self-loops": int((graph.edges[0] == graph.edges[1]).sum()),
         "labelled": int(graph.labelled.sum()),
     }
+    if graph.table is not None and (kind := node_types(graph.columns)):
+        names, counts = np.unique(texts_of(graph.table, kind).astype(str), return_counts=True)
+        facts["node types"] = dict(zip(names.tolist(), counts.tolist(), strict=True))
     if graph.edge_types is not None:
         counts = np.bincount(graph.edge_types, minlength=graph.type_count).tolist()
         facts["edge types"] = dict(zip(graph.type_names, counts, strict=True))

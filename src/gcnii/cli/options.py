@@ -78,6 +78,9 @@ class Tables:
     edge_type: Annotated[
         str, Parameter(help="The column of its type; default: type, if there is one; '': none.")
     ] = "type"
+    node_type: Annotated[
+        str, Parameter(help="The column of a node's type; default: node_type, if any; '': none.")
+    ] = "node_type"
     duplicates: Annotated[
         str, Parameter(help="The weight of an edge given twice: add, mean, max or first.")
     ] = ""

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Literal, TypeAlias, TypeGuard, get_args
 
 import numpy as np
@@ -218,6 +219,7 @@ COLUMN = {
     "weights": Maybe([float]),
     "other": Maybe(bool),
     "reason": Maybe(str),
+    "of": Maybe([str]),
 }
 SPARSE_ABOVE, SPARSE_BELOW = 100, 0.1  # number of columns, share of nonzero entries
 
@@ -232,6 +234,8 @@ class Column:
     weights  the inverse document frequencies of the words
     other    whether there were rare categories, which then share a feature
     reason   why a column is ignored
+    of       of nodes of several types: the column of types, and the type that alone has this column
+             (the column of types itself has no such)
     """
 
     name: str
@@ -242,6 +246,12 @@ class Column:
     weights: tuple[float, ...] = field(default=(), repr=False)
     other: bool = False
     reason: str = ""
+    of: tuple[str, ...] = ()
+
+    @property
+    def called(self) -> str:
+        """Its name, after that of the type that has it."""
+        return ": ".join((*self.of[1:], self.name))
 
     @property
     def width(self) -> int:
@@ -272,6 +282,8 @@ class Column:
 
     def encode(self, table: Table) -> Encoded:
         """The features made of this column."""
+        if self.of:
+            return self._of_type(table)
         match self.kind:
             case "numeric" | "binary":
                 return self._numbers(numbers_of(table, self.name))
@@ -287,6 +299,23 @@ class Column:
                 return self._part(table), self.values
             case "ignored":
                 return np.zeros((table.n, 0), np.float32), ()
+
+    def _of_type(self, table: Table) -> Encoded:
+        """Zero for nodes of other types; of numbers, the median is zero, and no type stands out."""
+        alike = replace(self, of=())
+        if len(self.of) == 1:
+            known_types(table, self.name, self.values)
+            return alike.encode(table)
+        which = of_type(table, *self.of)
+        nobody = Table(0, {self.name: np.zeros(0, object)})  # such a table need not have the column
+        some = table.some(which) if which.any() else nobody
+        rows, (block, names) = np.flatnonzero(which), alike.encode(some)
+        if self.kind in ("numeric", "date"):
+            neutral = np.array([self.median] + [0] * (self.width - 1), np.float32)
+            block = np.asarray(_dense(block) - neutral, np.float32)
+        entries = np.ones(len(rows), np.float32), (rows, np.arange(len(rows)))
+        spread = sp.csr_array(sp.csr_array(entries, (table.n, len(rows))) @ sp.csr_array(block))
+        return spread, tuple(f"{self.of[1]}: {name}" for name in names)
 
     def _numbers(self, cells: Numbers) -> Encoded:
         lacks = np.isnan(cells)
@@ -326,6 +355,11 @@ class Column:
 
     def again(self, table: Table) -> Column:
         """What it is, learnt from another table."""
+        if len(self.of) == 1:
+            return self
+        if self.of:
+            own = table.some(of_type(table, *self.of))
+            return replace(replace(self, of=()).again(own), of=self.of)
         match self.kind:
             case "numeric" | "binary":
                 return _numbers(self.name, numbers_of(table, self.name))
@@ -370,7 +404,7 @@ class Columns:
 
     def encode(self, table: Table, who: str = "the table") -> Encoded:
         """X (n, d) and the names of its columns; DataError if a column is missing or unknown."""
-        wanted = [column.name for column in self.used if column.kind != "matrix"]
+        wanted = [column.name for column in self._asked(table) if column.kind != "matrix"]
         refuse_other_columns(who, table.columns, wanted, (one.name for one in self.columns))
         blocks, names = zip(*(column.encode(table) for column in self.used), strict=True)
         return _beside(blocks), tuple(name for block in names for name in block)
@@ -386,13 +420,21 @@ class Columns:
             found = [_kept_constant(column, part.columns) for column in found]
         return Columns(tuple(found))
 
+    def _asked(self, table: Table) -> Iterator[Column]:
+        """The columns that this table must have: of types of nodes, those of its own."""
+        for column in self.used:
+            lacks_types = len(column.of) > 1 and column.of[0] not in table.columns
+            if len(column.of) < 2 or (not lacks_types and of_type(table, *column.of).any()):
+                yield column
+
     def sharing(self, table: Table, X: Block) -> Table:
         """The table with the columns of X for its own, where they are equal: it saves memory."""
         if isinstance(X, sp.csr_array):
             return table
         cells, start = dict(table.columns), 0
         for column in self.used:
-            if column.kind in ("numeric", "binary") and not column.missing:
+            plain = column.kind in ("numeric", "binary") and not column.missing
+            if plain and not column.of:
                 own = numbers_of(table, column.name)
                 cells[column.name] = own if np.isnan(own).any() else X[:, start]
             start += column.width
@@ -406,8 +448,30 @@ class Columns:
         """From JSON, which is checked."""
         check(document, [COLUMN], "columns")
         made = ({**one, "values": tuple(one.get("values", ()))} for one in document)
-        weighed = ({**one, "weights": tuple(one.get("weights", ()))} for one in made)
-        return cls(tuple(Column(**one) for one in weighed))
+        tuples = ("weights", "of")
+        made = ({**one, **{name: tuple(one.get(name, ())) for name in tuples}} for one in made)
+        return cls(tuple(Column(**one) for one in made))
+
+
+def node_types(columns: Columns | None) -> str:
+    """The name of the column of types of nodes; "" if they are of one."""
+    return next((one.name for one in columns or () if len(one.of) == 1), "")
+
+
+def of_type(table: Table, column: str, kind: str) -> NDArray[np.bool_]:
+    """(n,) which nodes are of this type."""
+    return np.asarray(texts_of(table, column) == kind, bool)
+
+
+def known_types(table: Table, column: str, known: Sequence[str]) -> None:
+    """Raise DataError for a node whose type is not among these."""
+    for i, kind in enumerate(texts_of(table, column)):
+        if kind not in known:
+            came = "missing" if kind is None else repr(kind)
+            raise DataError(
+                f"the type of the node in row {i} (counted from 0), in the column {column!r}, is "
+                f"{came}; the types of the training are {', '.join(known)}"
+            )
 
 
 def _beside(blocks: Sequence[Block]) -> Block:
@@ -477,6 +541,30 @@ class Learner:
             found = [_kept_constant(column, cells) for column in found]
         return Table(table.n, cells, table.matrix, table.names), Columns(tuple(found))
 
+    def columns_of_types(self, table: Table, hints: Hints, kind: str) -> Columns:
+        """What the columns are where the column `kind` has types of nodes: each type by itself.
+
+        A column without a cell in the rows of a type is not one of that type.
+        """
+        types = texts_of(table, kind)
+        said = {name: what for what in TAKEN_FOR for name in getattr(hints, what)}
+        found = [Column(name, "ignored", reason="as asked") for name in hints.drop]
+        names = tuple(in_order({one for one in types if one is not None}))
+        found.append(Column(kind, "categorical", values=names, of=(kind,)))
+        for one in names:
+            which = of_type(table, kind, one)
+            own = replace(self, place=partial(self._place_of, np.flatnonzero(which)))
+            for name, cells in table.some(which).columns.items():
+                if name != kind and not _empty(cells):
+                    column, _ = own._column(name, cells, said.get(name, ""))
+                    found.append(replace(column, of=(kind, one)))
+        if table.matrix is not None:
+            found.append(_matrix_column(table.matrix, table.names))
+        return Columns(tuple(found))
+
+    def _place_of(self, rows: NDArray[np.int64], i: int) -> str:
+        return self.place(int(rows[i]))
+
     def _column(self, name: str, cells: Cells, said: str) -> tuple[Column, Cells]:
         if is_text(cells):
             return self._text_column(name, cells, said)
@@ -531,6 +619,11 @@ class Learner:
         )
         median = float(np.median(days[~np.isnan(days)])) if len(wrong) < (~missing).sum() else 0.0
         return Column(name, "date", median=median, missing=bool(missing.any()))
+
+
+def _empty(cells: Cells) -> bool:
+    """Whether no cell holds anything."""
+    return all(cell is None for cell in cells) if is_text(cells) else bool(np.isnan(cells).all())
 
 
 def _meant_as_number(cell: str) -> bool:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 ROLES = (
     *("id", "label", "target", "split", "unknown", "multilabel", "time", "time_edges"),
-    *("edge_from", "edge_to", "source", "weight", "edge_type", "duplicates"),
+    *("edge_from", "edge_to", "source", "weight", "edge_type", "node_type", "duplicates"),
 )
 
 

@@ -27,6 +27,7 @@ def from_frames(
     split: str = "split",
     weight: str = "",
     edge_type: str = "type",
+    node_type: str = "node_type",
     target: Names = (),
     edge_from: str = "",
     edge_to: str = "",
@@ -70,6 +71,9 @@ def from_frames(
     edge_type : str
         The column of `edges` with their types, if any; "": none.  A model such as GCNII gathers
         over the edges of each type, with a learned share of each type in each layer.
+    node_type : str
+        The column of `nodes` with their types, if any; "": none.  Each type has the feature columns
+        that have cells in its rows, and a learned encoder of its own.
     target : str or list of str
         The column or columns of `nodes` with numbers to predict, in the place of labels; a node
         where one of them is missing is unlabelled.

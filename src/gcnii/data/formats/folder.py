@@ -9,6 +9,9 @@ edges.csv     a header, then one row per edge: `source` and `target` (or `from` 
 features.npz  optional: wide, sparse features beside the columns of nodes.csv, as
               `scipy.sparse.save_npz` writes them, one row per node in the same order
 
+Nodes of several types have a table each, nodes-users.csv and nodes-items.csv, with columns of their
+own; or a column `node_type`.
+
 Other names of columns are given as options (`gcnii.data.tables.reading`).  Without a `split` column
 the labelled nodes of each class are split 60/20/20 at random by `seed`, with at least one for
 training and, of three or more nodes, at least one for validation.
@@ -29,6 +32,7 @@ from gcnii.data.tables.assemble import Nodes, assemble
 from gcnii.data.tables.csv_file import open_csv
 from gcnii.data.tables.parquet_file import open_parquet
 from gcnii.data.tables.reading import Reading, Rows, Watcher, progress_of
+from gcnii.data.tables.stacked import StackedRows
 from gcnii.errors import DataError, GraphError, Problems
 from gcnii.files import refuse_special
 from gcnii.graph import Graph
@@ -59,7 +63,8 @@ def open_folder(
 ) -> tuple[Nodes, Rows]:
     """The two tables of a folder."""
     problems = Problems()
-    nodes, edges = (_table(path, stem, problems, watcher) for stem in ("nodes", "edges"))
+    nodes = _of_types(path, reading, problems, watcher) or _table(path, "nodes", problems, watcher)
+    edges = _table(path, "edges", problems, watcher)
     if nodes is not None and not len(nodes):
         problems.add(f"{nodes.name} has a header but no rows; a graph needs at least one node")
     problems.refuse()
@@ -68,6 +73,27 @@ def open_folder(
     matrix = _matrix(path / MATRIX, len(nodes)) if (path / MATRIX).exists() else None
     names = tuple(f"features[{j}]" for j in range(0 if matrix is None else matrix.shape[1]))
     return Nodes(nodes, reading, problems, matrix, names, columns), edges
+
+
+def _of_types(
+    folder: Path, reading: Reading, problems: Problems, watcher: Watcher | None
+) -> Rows | None:
+    """The tables nodes-TYPE.csv, one below the other; None if there are none."""
+    stems = sorted({path.stem for path in folder.glob("nodes-*") if path.suffix in FORMATS})
+    if not stems:
+        return None
+    whole = [f"nodes{suffix}" for suffix in FORMATS if (folder / f"nodes{suffix}").exists()]
+    if whole:
+        problems.add(f"{folder} has {whole[0]} and {stems[0]}; keep one kind of them")
+    found = {stem.removeprefix("nodes-"): _table(folder, stem, problems, watcher) for stem in stems}
+    problems.refuse()
+    column = reading.node_type or Reading.node_type
+    parts = {kind: rows for kind, rows in found.items() if rows is not None}
+    for rows in parts.values():
+        if column in rows.header:
+            problems.add(f"{rows.name} has a column {column}, which its name tells; leave it out")
+    problems.refuse()
+    return StackedRows(parts, column)
 
 
 def _table(folder: Path, stem: str, problems: Problems, watcher: Watcher | None) -> Rows | None:

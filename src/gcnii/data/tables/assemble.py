@@ -272,7 +272,10 @@ class Nodes:
             len(self.rows), self.rows.cells(names, hints.as_text), self.matrix, self.names
         )
         learner = Learner(self.rows.name, self.rows.place, self.problems)
-        table, columns = learner.columns(table, hints)
+        if kind := self._types(names):
+            columns = learner.columns_of_types(table, hints, kind)
+        else:
+            table, columns = learner.columns(table, hints)
         self.problems.columns = columns
         if not columns.used:
             found = ", ".join(f"{one.name!r} is left out ({one.reason})" for one in columns)
@@ -282,11 +285,31 @@ class Nodes:
             )
         return table, columns
 
+    def _types(self, features: Sequence[str]) -> str:
+        """The column of the types of nodes; "" where there are no two."""
+        wanted = self.reading.node_type
+        column = self._column(wanted) if wanted else None
+        if column is None and wanted not in ("", Reading.node_type):
+            self.problems.add(
+                f"{self.rows.name} has no column {wanted!r} to take the types of nodes from; its "
+                f"columns are {', '.join(self.rows.header)}"
+            )
+        if column is None or column not in features:
+            return ""
+        texts = self.rows.texts(column)
+        if len({text for text in texts if text is not None}) < 2:
+            return ""
+        self.problems.add_each(
+            [i for i, text in enumerate(texts) if text is None],
+            lambda i: f"{self.rows.place(i)} has no {column}; give every node a type",
+        )
+        return column
+
     def say_what_is_ignored(self, columns: Columns) -> None:
         """A notice of the columns that were not asked to be left out, but are."""
         dropped = set(self.reading.drop)
         ignored = [
-            f"{column.name!r} ({column.reason})"
+            f"{column.called!r} ({column.reason})"
             for column in columns
             if column.kind == "ignored" and column.name not in dropped
         ]

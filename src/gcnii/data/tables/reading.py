@@ -139,6 +139,7 @@ class Reading:
     edge_from, edge_to, weight   of an edge; by default found by their usual names
     source       deprecated: with it, source and target mean edge_from and edge_to
     edge_type    the type of an edge; "": none, even if there is a column called type
+    node_type    the type of a node, each of which has feature columns of its own; "": none
     duplicates   what the weights of an edge that is given several times become: add, mean, max or
                  first; by default, those of one direction add up, and both directions must agree
     drop         columns of either table not to use
@@ -163,6 +164,7 @@ class Reading:
     source: str = ""
     weight: str = ""
     edge_type: str = "type"
+    node_type: str = "node_type"
     duplicates: str = ""
     drop: Names = ()
     numeric: Names = ()
@@ -261,7 +263,7 @@ def _renamed(given: Document) -> Document:
 
 
 HINTS = ("drop", "numeric", "categorical", "date", "text")
-OF_EDGES = ("edge_from", "edge_to", "source", "weight", "edge_type")
+OF_EDGES = ("edge_from", "edge_to", "source", "weight", "edge_type", "node_type")
 OPTIONAL = (*OF_EDGES, "unknown", "time", "time_edges")
 OF_TIME = ("time_edges", "time_shares", "time_cuts")
 READING = tuple(field.name for field in fields(Reading))
