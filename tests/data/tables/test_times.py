@@ -144,3 +144,13 @@ def test_dates_of_nodes_and_numbers_of_edges_do_not_go_together():
         gcnii.DataError, match="in the column 'at', are numbers, and those of nodes"
     ):
         gcnii.from_frames(nodes, edges, time="when", time_edges="at")
+
+
+@pytest.mark.filterwarnings("ignore:edges. type makes 2 types")
+def test_edges_of_several_types_have_times_of_their_own():
+    nodes, _ = tables(when=range(20))
+    ends = {"source": [0, 0, 0, 1], "target": [1, 1, 1, 2]}
+    edges = pd.DataFrame({**ends, "type": ["x", "y", "x", "y"], "at": [9, 5, 7, 3]})
+    graph = gcnii.from_frames(nodes, edges, time="when", time_edges="at")
+    found = zip(graph.edges.T.tolist(), graph.edge_types, graph.edge_times, strict=True)
+    assert sorted(found) == [([0, 1], 0, 7), ([0, 1], 1, 5), ([1, 2], 1, 3)]
