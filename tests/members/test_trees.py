@@ -274,3 +274,26 @@ def test_a_document_that_was_changed_is_refused_with_a_sentence(blocks, key, val
     document = Trees.fit(blocks, blocks.splits[0]).document()
     with pytest.raises(BundleError, match=sentence):
         Trees.of({**document, key: value})
+
+
+def test_types_of_edges_have_columns_of_their_own():
+    random, n = np.random.default_rng(0), 600
+    side, edges = random.integers(0, 2, n), random.integers(0, n, (2, 4 * n))
+    types = random.integers(0, 2, 4 * n)
+    told = np.zeros(n)
+    for u, v in edges[:, types == 0].T:
+        told[[u, v]] += 2 * side[[v, u]] - 1
+    roles = random.permutation(np.repeat(["train", "val", "test"], n // 3))
+    about = {"X": side[:, None] + 0.0, "y": (told > 0).astype(int), "edges": edges}
+    graph = Graph(**about, edge_types=types, splits=(Split.of_roles(roles),))
+    alike, split = Graph(**about, splits=graph.splits), graph.splits[0]
+    known = Known.of(graph, split)
+    right = []
+    for one in (graph, alike):
+        trees = Trees.fit(one, split)
+        P = trees.answers(one, known)
+        right.append((P.argmax(1) == graph.labels)[split.test].mean())
+        again = Trees.of(json.loads(json.dumps(trees.document())))
+        np.testing.assert_array_equal(again.answers(one, known), P)
+        assert ("types" in trees.document()) == one.typed
+    assert right[0] > 0.9 > right[1] + 0.05

@@ -25,7 +25,7 @@ from gcnii.graph.arrays import Labels, known_rows
 from gcnii.graph.past import features_there, past
 from gcnii.members.forest import Forest, Table
 from gcnii.members.known import Known
-from gcnii.propagation.adjacency import adjacency
+from gcnii.propagation.adjacency import Direction, adjacency, adjacency_of_type
 from gcnii.targets import Classes, Target, target_of
 from gcnii.targets.target import Floats, Ints
 
@@ -38,6 +38,7 @@ ROWS, FEWEST = 20_000, 1000  # training nodes that are used: at most, and at lea
 # node, of which each has trees of its own.
 GROWTH, ROUNDS, FEWEST_ROUNDS, MOST_LABELS = 800_000_000, 400, 20, 50
 UNKNOWN = 2  # nodes of no known label that are added to those of a known one
+MOST_APART = 8  # types of edges with columns of their own
 BLOCK = 16  # columns of which minima and maxima are taken at once
 SETTINGS: dict[str, float | int] = {"max_bin": 63, "lambda_l2": 5.0}
 PER_LEAF, LEAVES = 125, (4, 15)  # training nodes for each leaf of a tree, and the bounds of leaves
@@ -53,6 +54,7 @@ SHAPE = Only(
         "exclusive": bool,
         "shares": [float],
         "deviations": Maybe([float]),
+        "types": Maybe(int),
         "forests": [(str, NOTHING)],
     }
 )
@@ -122,8 +124,19 @@ class Encoder:
         return np.asarray(X.toarray() if isinstance(X, sp.csr_array) else X, np.float32)
 
 
+def types_apart(graph: Graph) -> int:
+    """The number of types of edges that have columns of their own; 0 of one type, or of many."""
+    return graph.type_count if graph.typed and graph.type_count <= MOST_APART else 0
+
+
 def neighbourhood(
-    graph: Graph, X: Table, known: Known, *, directed: bool, extremes: bool = True
+    graph: Graph,
+    X: Table,
+    known: Known,
+    *,
+    directed: bool,
+    extremes: bool = True,
+    kind: int | None = None,
 ) -> Table:
     """(n, …) what is around each node; NaN for what has no neighbours, which trees can take.
 
@@ -132,15 +145,24 @@ def neighbourhood(
     without the node itself; numbers of neighbours, of those with known labels, and the sum of
     weights.  Edges count both ways; of `directed` ones, what a node points to and what points to it
     are apart as well.  Trees of a graph without directions take those of another as they point.
+
+    kind  the type of edges that count; None: all
     """
-    A = adjacency(graph, "both" if directed else "out", "remove", "auto")
+
+    def links(way: Direction) -> sp.csr_array:
+        if kind is None:
+            return adjacency(graph, way, "remove", "auto")
+        return adjacency_of_type(graph, kind, way, "remove", "auto")
+
+    A = links("both" if directed else "out")
     known = known.reaching(graph.n)
     near = _mean(A, X)
     parts: list[Table | Floats] = [near, *(_extremes(A, X) if extremes else ())]
     parts += [_mean(A, np.nan_to_num(near)), *_labels(A, known), _further_labels(A, known)]
     parts += [np.diff(A.indptr)[:, None], A.sum(1)[:, None]]
-    for way in ("out", "in") if directed else ():
-        one = adjacency(graph, way, "remove", "auto")
+    ways: tuple[Direction, ...] = ("out", "in") if directed else ()
+    for way in ways:
+        one = links(way)
         parts += [_mean(one, X), *_labels(one, known), np.diff(one.indptr)[:, None]]
         parts += [_further_labels(one, known)]
     return np.column_stack([part.astype(np.float32) for part in parts])
@@ -214,6 +236,7 @@ class Trees:
     forests    one for all classes with training nodes, or one for each label or number; None where
                all training nodes are alike
     deviations (k,) by which the scores of numbers are multiplied; None of labels
+    types      of edges that have columns of their own beside those of all; 0: none
     """
 
     columns: Columns
@@ -223,6 +246,7 @@ class Trees:
     shares: Floats
     forests: tuple[Forest | None, ...] = ()
     deviations: Floats | None = None
+    types: int = 0
 
     @classmethod
     def fit(
@@ -244,7 +268,7 @@ class Trees:
         known, seen = Known.of(graph, split), past(graph, "train")
         encoder = Encoder.of(features_there(seen))
         kind = columns, encoder, graph.directed, known.exclusive, known.shares
-        bare = cls(*kind, deviations=known.deviations)
+        bare = cls(*kind, deviations=known.deviations, types=types_apart(graph))
         X, val = bare.table(seen, known), np.flatnonzero(split.val)
         if seen is not graph and columns == "neighbourhood":
             X[val] = bare.table(past(graph, "val"), known)[val]
@@ -280,7 +304,8 @@ class Trees:
             return X
         whole = self.encoder.components is None  # of a projection, extremes say little
         ways = {"directed": self.directed, "extremes": whole}
-        return np.column_stack([X, neighbourhood(graph, X, known, **ways)])
+        each = (neighbourhood(graph, X, known, kind=t, **ways) for t in range(self.types))
+        return np.column_stack([X, neighbourhood(graph, X, known, **ways), *each])
 
     def elsewhere(self, n: int) -> Known:
         """What is known of another graph of n nodes."""
@@ -318,6 +343,7 @@ class Trees:
             "shares": self.shares.tolist(),
             "forests": [forest and forest.text for forest in self.forests],
             **({} if self.deviations is None else {"deviations": self.deviations.tolist()}),
+            **({"types": self.types} if self.types else {}),
         }
 
     @classmethod
@@ -335,7 +361,10 @@ class Trees:
             deviations = np.array(deviations, np.float64)
             if len(deviations) != len(shares) or deviations.min(initial=1) <= 0 or kind[3]:
                 raise BundleError("deviations of trees must be above 0, one for each number")
-        bare, texts = cls(*kind, shares, deviations=deviations), document["forests"]
+        types, texts = document.get("types", 0), document["forests"]
+        if not 0 <= types <= MOST_APART:
+            raise BundleError(f"types of trees must be 0 to {MOST_APART}, got {types}")
+        bare = cls(*kind, shares, deviations=deviations, types=types)
         many = len(bare.classes) if bare.exclusive else 2
         wanted = 1 if bare.exclusive else len(shares)
         if not many or len(texts) != wanted or (many == 1 and texts != [None]):
@@ -350,14 +379,16 @@ class Trees:
     def width(self) -> int:
         """The number of columns of `table`."""
         reduced = self.encoder.components is not None
-        return width(self.columns, self.encoder.width, len(self.shares), self.directed, reduced)
+        about = len(self.shares), self.directed, reduced, self.types
+        return width(self.columns, self.encoder.width, *about)
 
 
-def width(columns: Columns, c: int, k: int, directed: bool, reduced: bool) -> int:
+def width(columns: Columns, c: int, k: int, directed: bool, reduced: bool, types: int = 0) -> int:
     """The number of columns, of which c are a node's own."""
     if columns == "own":
         return c
-    return (3 if reduced else 5) * c + 2 * k + 3 + 2 * directed * (c + 2 * k + 2)
+    around = (2 if reduced else 4) * c + 2 * k + 3 + 2 * directed * (c + 2 * k + 2)
+    return c + (1 + types) * around
 
 
 def _part(columns: int) -> float:
@@ -368,7 +399,7 @@ def _part(columns: int) -> float:
 def work(graph: Graph, split: Split, columns: Columns) -> tuple[Ints, int]:
     """The training nodes that are used, all or a sample of what takes long, and the most rounds."""
     rows, c = np.flatnonzero(split.train), graph.d if graph.d <= WIDE else NARROW
-    every = width(columns, c, graph.k, graph.directed, c < graph.d)
+    every = width(columns, c, graph.k, graph.directed, c < graph.d, types_apart(graph))
     each = GROWTH / max(graph.k * every * _part(every), 1)
     most = int(np.clip(each / FEWEST_ROUNDS, FEWEST, ROWS))
     if len(rows) > most:

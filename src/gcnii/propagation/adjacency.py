@@ -49,11 +49,16 @@ def adjacency_of_types(
     graph: Graph, direction: Direction, loops: Loops, edge_weights: EdgeWeights
 ) -> list[sp.csr_array]:
     """`adjacency` of the edges of each type."""
-    types = graph.edge_types
-    assert types is not None
-    return [
-        _of_some(graph, types == t, direction, loops, edge_weights) for t in range(graph.type_count)
-    ]
+    how = direction, loops, edge_weights
+    return [adjacency_of_type(graph, t, *how) for t in range(graph.type_count)]
+
+
+def adjacency_of_type(
+    graph: Graph, t: int, direction: Direction, loops: Loops, edge_weights: EdgeWeights
+) -> sp.csr_array:
+    """`adjacency` of the edges of one type."""
+    assert graph.edge_types is not None
+    return _of_some(graph, graph.edge_types == t, direction, loops, edge_weights)
 
 
 def _of_some(
