@@ -36,9 +36,8 @@ from gcnii.targets.target import HALF, Floats, Ints
 
 CS = (0.1, 1.0, 10.0)  # inverse strengths of logistic regression
 ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # strengths of ridge regression
-ADDED = (0.0, 1.0, 4.0)  # nodes with the mean that are added to the neighbours of a node
 MAJORITY, FEATURES, GRAPH = "majority", "logistic regression", "label propagation"
-MEAN, LINEAR, AROUND = "mean", "linear regression", "mean of neighbours"
+MEAN, LINEAR = "mean", "linear regression"
 BOOSTED, BOOSTED_AROUND = "gradient boosting", "gradient boosting with neighbours"
 
 # (n, k) probabilities of all nodes, or values, one matrix for each choice
@@ -166,17 +165,6 @@ def linear_regression(graph: Graph, split: Split) -> Candidates:
             yield np.asarray(fitted.predict(X)).reshape(graph.n, graph.k)
 
 
-def mean_of_neighbours(graph: Graph, split: Split) -> Candidates:
-    """On the graph alone: that of the training nodes that a node is joined to, whatever way."""
-    y, train = graph.labels, split.train.astype(np.float64)[:, None]
-    usual = y[split.train].mean(0)
-    A = NodeNeighbourhoods(graph).A
-    total, several = A @ (np.where(split.train[:, None], y - usual, 0.0)), A @ train
-    for added in ADDED:
-        size = several + added
-        yield usual + np.divide(total, size, out=np.zeros_like(total), where=size > 0)
-
-
 def label_propagation(graph: Graph, split: Split) -> Candidates:
     """On the graph alone: the labels of the training nodes spread along the edges."""
     yield LabelPropagation.fit(graph, split)(graph, Known.of(graph, split))
@@ -196,28 +184,24 @@ PREDICTORS: dict[str, Callable[[Graph, Split], Candidates]] = {
     BOOSTED_AROUND: partial(gradient_boosting, columns="neighbourhood"),
     MEAN: mean,
     LINEAR: linear_regression,
-    AROUND: mean_of_neighbours,
 }
 OF_LABELS = (MAJORITY, FEATURES, GRAPH, BOOSTED, BOOSTED_AROUND)
-OF_NUMBERS = (MEAN, LINEAR, AROUND)
+OF_NUMBERS = (MEAN, LINEAR, GRAPH, BOOSTED, BOOSTED_AROUND)
 
 
 def baselines_of(target: Target) -> tuple[str, ...]:
     """Those that can predict it; the first costs nothing."""
-    if not isinstance(target, LabelTarget):
-        return OF_NUMBERS
+    every = OF_LABELS if isinstance(target, LabelTarget) else OF_NUMBERS
     no_trees = available() or refusal(target)
-    return tuple(one for one in OF_LABELS if not no_trees or not one.startswith(BOOSTED))
+    return tuple(one for one in every if not no_trees or not one.startswith(BOOSTED))
 
 
 def notes(graph: Graph, split: Split) -> Iterator[str]:
     """Equal classes, and what was left out to save time or because it cannot be had."""
     yield from tie(graph, split)
     target, there = target_of(graph), int(split.train.sum())
-    if not isinstance(target, LabelTarget):
-        yield from _sampled({LINEAR: len(training_rows(graph, split))}, there)
-        return
-    seen = {FEATURES: len(training_rows(graph, split))}
+    labels = isinstance(target, LabelTarget)
+    seen = {FEATURES if labels else LINEAR: len(training_rows(graph, split))}
     if no_trees := available() or refusal(target):
         yield f"{BOOSTED} is left out: {no_trees}"
     else:
@@ -225,15 +209,11 @@ def notes(graph: Graph, split: Split) -> Iterator[str]:
         seen[BOOSTED_AROUND] = len(work(graph, split, "neighbourhood")[0])
         if graph.d > WIDE:
             yield f"{BOOSTED} saw {NARROW} columns (SVD) in place of {graph.d:,} features"
-    yield from _sampled(seen, there)
-    if not target.exclusive:
-        yield "accuracy by degree, homophily and distance is for nodes with one label each"
-
-
-def _sampled(seen: Mapping[str, int], there: int) -> Iterator[str]:
     for name, used in seen.items():
         if used < there:
             yield f"{name} saw {used:,} of the {there:,} training nodes, to save time"
+    if graph.multilabel:
+        yield "accuracy by degree, homophily and distance is for nodes with one label each"
 
 
 DEGREES = (0, 1, 2, 4, 8, 16, 32, 64)  # where the groups begin

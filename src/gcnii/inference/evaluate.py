@@ -22,7 +22,6 @@ from gcnii.errors import InputError, notice, visible
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.inference.baselines import (
-    AROUND,
     BOOSTED,
     BOOSTED_AROUND,
     FEATURES,
@@ -398,14 +397,13 @@ def _mean(found: Found) -> str:
 
 def _propagation(found: Found) -> str:
     """Whether what is known of the neighbours says as much as the model."""
-    name = next((one for one in (GRAPH, AROUND) if one in found.baselines), None)
-    if name is None or found.ahead(name).mean > 0:
+    if GRAPH not in found.baselines or found.ahead(GRAPH).mean > 0:
         return ""
-    own, alone = found.mean(found.metric), found.baseline_mean(name, found.metric)
+    own, alone = found.mean(found.metric), found.baseline_mean(GRAPH, found.metric)
     above = "below" if found.score.lower_is_better else "above"
     return (
         f"{found.result.measured} {found.score.shown(own)} is not {above} "
-        f"{found.score.shown(alone)} of {name}, which uses the graph and no features; "
+        f"{found.score.shown(alone)} of {GRAPH}, which uses the graph and no features; "
         f"{_better(found)}"
     )
 
