@@ -115,6 +115,16 @@ def test_without_times_there_is_nothing_to_measure(tables):
         flattery(graph, graph)
 
 
+def test_both_splits_are_judged_by_one_metric(tables, shortly):
+    """By time, one class is rare among the nodes that are not tested; at random, it is not."""
+    nodes, edges = tables
+    label = np.where((nodes["year"] < 2016) & (nodes["id"] % 10 > 0), "usual", "rare")
+    nodes = nodes.assign(label=label)
+    undated = gcnii.from_frames(nodes, edges, drop="year")
+    found = flattery(gcnii.from_frames(nodes, edges, time="year"), undated)
+    assert found.measured == "average precision of class rare"
+
+
 def test_check_hints_at_a_column_of_dates_and_trains_nothing(tables, tmp_path):
     nodes, edges = tables
     nodes.assign(day=pd.date_range("2020-01-01", periods=len(nodes))).to_csv(

@@ -14,7 +14,7 @@ from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets.interval import DRAWS, Estimate, Floats, bootstrap_weights, percentiles
 from gcnii.targets.scores import percent
-from gcnii.train.plan import make_plan
+from gcnii.train.plan import Plan, make_plan
 
 # A small model with settings that are the same for every graph, so that `train` repeats it:
 # --model gcnii --layers 4 --epochs 100 --runs 3
@@ -68,7 +68,7 @@ def flattery(graph: Graph, undated: Graph, device: str = "auto") -> Flattery:
             "of test nodes alone"
         )
     both = drawn_like(graph, undated), graph
-    results = [_trained(one, device) for one in both]
+    results = [_trained(one, plan, device) for one, plan in zip(both, _plans(*both), strict=True)]
     draws = [_draws(*pair, seed) for seed, pair in enumerate(zip(results, both, strict=True))]
     means = [float(result.test.mean()) for result in results]
     at_random, by_time = (percentiles(*pair) for pair in zip(means, draws, strict=True))
@@ -88,9 +88,17 @@ def drawn_like(graph: Graph, undated: Graph) -> Graph:
     return undated.with_splits([Split.of_roles(roles)])
 
 
-def _trained(graph: Graph, device: str) -> Result:
-    plans, session = [make_plan(MODEL, SETTINGS, graph)], Session(device=device)
-    return fit_plans(graph, plans, session, SEEDS, calibrate="temperature")
+def _plans(at_random: Graph, by_time: Graph) -> tuple[Plan, Plan]:
+    """Of both trainings, judged by one metric: a class may be rare in one of the splits alone."""
+    drawn, timed = (make_plan(MODEL, SETTINGS, one) for one in (at_random, by_time))
+    if (metric := timed.recipe.scored_by) != drawn.recipe.scored_by:
+        drawn = make_plan(MODEL, {**SETTINGS, "metric": metric}, at_random)
+    return drawn, timed
+
+
+def _trained(graph: Graph, plan: Plan, device: str) -> Result:
+    session = Session(device=device)
+    return fit_plans(graph, [plan], session, SEEDS, calibrate="temperature")
 
 
 def _draws(result: Result, graph: Graph, seed: int) -> Floats:
