@@ -270,7 +270,7 @@ def _add_about(app: FastAPI, service: Service) -> None:
     page = PAGE.read_text("utf-8")
     script, style = (page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in PARTS)
     policy = (
-        f"default-src 'none'; connect-src 'self'; script-src {_digest(script)}; "
+        f"default-src 'none'; img-src data:; connect-src 'self'; script-src {_digest(script)}; "
         f"style-src {_digest(style)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,13 @@ from gcnii.inference.predict import (
     predict_sets,
 )
 from gcnii.inference.training_graph import is_training_graph
+from gcnii.nn.settings import whole
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Trained
 from gcnii.serving.records import Records
+
+if TYPE_CHECKING:
+    from pandas import Series
 
 COVERAGE = 0.9
 SAMPLE, PATIENCE = 16, 5.0  # nodes whose local answers are held against exact ones; and seconds
@@ -94,6 +99,7 @@ class Served:
         coverage  of sets; default: 0.9, where the model has sets
         radius    hops around a new node, within which states are computed anew
         """
+        whole("radius", radius, 0)
         rule, near, no_new = None, None, ""
         if is_training_graph(result, graph):
             result = result.knowing(graph)
@@ -105,7 +111,7 @@ class Served:
             )
         result = result.scored(graph, device)
         table = label_table(result, graph, device)
-        columns = {one: table[one].tolist() for one in table if not one.startswith(CHANCE)}
+        columns = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)}
         if rule is not None:
             columns["set"] = _named(result, rule(rule.P))
         P = table[[one for one in table if one.startswith(CHANCE)]].to_numpy(np.float64)
@@ -128,6 +134,7 @@ class Served:
 
         every  whether to give the probability of every class
         """
+        self._refuse_chances(every)
         rows = [self.rows.get(str(one), -1) for one in ids]
         if -1 in rows:
             raise self._unknown([str(one) for one, row in zip(ids, rows, strict=True) if row < 0])
@@ -143,11 +150,19 @@ class Served:
         rest = guess or "a node that is not in it is for predict_new"
         return InputError(f"{self.graph.name} has no node {ids[0]!r}{more}; {rest}".rstrip())
 
+    def _refuse_chances(self, every: bool) -> None:
+        if every and self.result.origin.targets:
+            raise InputError(
+                "there are no probabilities of classes where numbers are predicted; ask without "
+                "probabilities"
+            )
+
     def _every(self, P: Floats) -> dict[str, float]:
         return dict(zip(self.result.target.names, P.round(DECIMALS).tolist(), strict=True))
 
     def new(self, nodes: Records, edges: Records, *, exact: bool, every: bool) -> NewAnswers:
         """The answers for new nodes; the graph stays as it is."""
+        self._refuse_chances(every)
         if self.no_new:
             raise InputError(self.no_new)
         if not len(nodes):
@@ -161,8 +176,8 @@ class Served:
             P, basis, sets = self._by_what_is_near(self.near, arrivals)
             found = NewAnswers([], self.near.exact, self.near.radius)
         table = arrivals.table(self.result, P, basis, None).drop(columns="split")
-        front = table[[one for one in table if not one.startswith(CHANCE)]]
-        found.answers.extend(front.to_dict("records"))
+        cells = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)}
+        found.answers.extend({one: cells[one][i] for one in cells} for i in range(len(P)))
         for i, answer in enumerate(found.answers):
             if sets is not None:
                 answer["set"] = _named(self.result, sets[i : i + 1])[0]
@@ -208,8 +223,8 @@ class Served:
         for node in np.random.default_rng(0).permutation(self.graph.n)[:SAMPLE].tolist():
             arrivals = copied(self.graph, node)
             P, _ = near.probabilities(near.said_of(arrivals))
-            whole = arrivals.joined(self.graph)
-            exact, _ = answered(self.result, whole, self.graph, self.device, ensemble=True)
+            joined = arrivals.joined(self.graph)
+            exact, _ = answered(self.result, joined, self.graph, self.device, ensemble=True)
             errors.append(float(np.abs(P - exact).max()))
             if time.monotonic() - start > PATIENCE:
                 break
@@ -241,7 +256,8 @@ class Served:
             "metric": result.measured,
             "test_mean": json_value(float(result.test.mean())),
             "val_mean": json_value(float(result.val.mean())),
-            "classes": list(result.target.names),
+            "classes": [] if result.origin.targets else list(result.target.names),
+            "targets": list(result.origin.targets),
             "columns": kinds or dict.fromkeys(self.graph.features or (), "numeric"),
             "edge_weights": self.graph.weighted,
             "coverage": None if self.rule is None else self.rule.coverage,
@@ -263,6 +279,11 @@ def copied(graph: Graph, node: int) -> Arrivals:
     X = graph.X[[node]]
     alone = Graph(X=X, edges=np.zeros((2, 0), np.int64), classes=graph.classes, nodes=("copy",))
     return Arrivals(alone, X, EdgeList(edges, weights))
+
+
+def _cells(column: Series) -> list[object]:
+    """As JSON has them, in which a number that is not known is null."""
+    return [None if cell != cell else cell for cell in column.tolist()]
 
 
 def _rule(result: Trained, graph: Graph, coverage: float | None, device: str) -> SetRule | None:
