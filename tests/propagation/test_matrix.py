@@ -133,3 +133,9 @@ def test_the_model_of_the_manual_trains_in_a_plain_loop():
 
 def test_its_repr_is_one_line():
     assert repr(P) == "Sparse(4 × 4, 10 entries, float32, cpu)"
+
+
+def test_rows_of_a_matrix_of_one_step_are_of_one_step():
+    assert not P[torch.tensor([2, 0])].pattern.transient
+    step = gcnii.propagation.Sparse(*P.rows(torch.tensor([2, 0, 1]), transient=True))
+    assert step[:2].pattern.transient

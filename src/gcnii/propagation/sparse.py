@@ -387,7 +387,7 @@ class Sparse(TakenByLinear):
             if nodes.indices(self.shape[0]) == (0, self.shape[0], 1):
                 return self
             nodes = torch.arange(self.shape[0], device=self.device)[nodes]
-        return Sparse(*self.rows(nodes))
+        return Sparse(*self.rows(nodes, transient=self.pattern.transient))
 
     def rows(self, nodes: Tensor, *, transient: bool = False) -> tuple[Pattern, Tensor]:
         """Where the entries of these rows are, and their values; `transient`: for one step."""
