@@ -10,7 +10,7 @@ PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constra
 
 PYTEST = $(RUN)python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test data paper slow long docs hostile lock clean lint types browser database
+.PHONY: demo test data paper slow long mlflow docs hostile lock clean lint types browser database
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -32,6 +32,17 @@ slow: .venv/ready-dev database
 
 long: .venv/ready-dev database
 	$(PYTEST) -m long
+
+# MLflow takes an older importlib-metadata than the pinned one: an environment of its own, which uses
+# the packages of the other.
+mlflow: .venv/ready-dev
+	test -x .venv/mlflow/bin/python || $(PYTHON) -m venv .venv/mlflow
+	grep -v '^importlib-metadata==' constraints.txt > .venv/mlflow/constraints.txt
+	$(RUN)python -c "import site, gcnii; print(site.getsitepackages()[0], \
+	  gcnii.__path__[0] + '/..', sep='\n')" > .venv/mlflow/beside.pth
+	cp .venv/mlflow/beside.pth .venv/mlflow/lib/python*/site-packages/
+	.venv/mlflow/bin/python -m pip install --quiet -c .venv/mlflow/constraints.txt 'mlflow-skinny>=3'
+	.venv/mlflow/bin/python -m pytest -n 0 tests/test_mlflow.py
 
 lint: .venv/ready-dev
 	$(RUN)ruff check .

@@ -32,6 +32,7 @@ ROOMS = [
     "tuning",
     "analysis",
     "inference",
+    "mlflow",
     "serving",
     "estimator",
     "cli",

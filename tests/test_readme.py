@@ -66,10 +66,13 @@ def test_files_that_a_page_names_exist(page):
         assert any(file.endswith(f"/{name}") for file in files), name
 
 
+APART = {"mlflow"}  # takes an older importlib-metadata than the pinned one; see `make mlflow`
+
+
 def test_make_test_installs_every_extra_and_pins_it():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     inside = re.search(r"gcnii\[([\w,]+)\]", extras["dev"][0])[1].split(",")
-    assert set(inside) == set(extras) - {"dev"}
+    assert set(inside) == set(extras) - {"dev", *APART}
     pinned = re.findall(r"^([\w-]+)==", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
     assert {re.match(r"[\w-]+", extras[name][0])[0] for name in inside} <= set(pinned)

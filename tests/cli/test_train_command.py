@@ -263,7 +263,8 @@ def test_the_word_tensorboard_logs_beside_the_bundle(home, tmp_path):
 
 def test_a_log_is_a_csv_file_or_the_word(home, tmp_path):
     answer = call("train", home / "pets", *SMALL, "--log", "tensorbord", cwd=tmp_path)
-    sentence = "gcnii: --log must be a .csv file or the word tensorboard, got 'tensorbord'\n"
+    words = "one of the words tensorboard and mlflow"
+    sentence = f"gcnii: --log must be a .csv file or {words}, got 'tensorbord'\n"
     assert answer == Answer(2, "", sentence)
     assert files(tmp_path) == []
 

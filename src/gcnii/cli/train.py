@@ -61,6 +61,7 @@ from gcnii.train.recipe import in_force
 from gcnii.train.stopping import Run, make_runs
 from gcnii.tuning.portfolio import Effort
 
+MLFLOW = "mlflow"
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
 ModelName = Annotated[
     str | None,
@@ -145,7 +146,7 @@ Log = Annotated[
     Parameter(
         group=RUNNING,
         help="A .csv file for the loss and score of each epoch, written while it trains; or the "
-        "word tensorboard, for a folder of that name beside the bundle.",
+        "word tensorboard, for a folder of that name beside the bundle; or mlflow, for a run.",
     ),
 ]
 ExplainSettings = Annotated[
@@ -341,9 +342,11 @@ def _writers(bundle: Path, writing: Writing, graph: Graph, overwrite: bool) -> l
     log, tensorboard = writing.log, writing.tensorboard
     if log == BOARD:
         log, tensorboard = None, tensorboard or bundle.parent / BOARD / bundle.name
-    table = None if log is None else Path(log)
+    table = None if log in (None, MLFLOW) else Path(log)
     if table and table.suffix != ".csv":
-        raise InputError(f"--log must be a .csv file or the word {BOARD}, got {log!r}")
+        raise InputError(
+            f"--log must be a .csv file or one of the words {BOARD} and {MLFLOW}, got {log!r}"
+        )
     for flag, path in (("--log", table), ("--tensorboard", tensorboard)):
         if path and bundle.absolute() in (path.absolute(), *path.absolute().parents):
             raise InputError(f"{path} is in the folder of the bundle; choose another {flag}")
@@ -354,7 +357,14 @@ def _writers(bundle: Path, writing: Writing, graph: Graph, overwrite: bool) -> l
     return [
         *([CsvLog(table, overwrite=overwrite)] if table else []),
         *([TensorBoard(tensorboard)] if tensorboard else []),
+        *(_mlflow(bundle.name) if log == MLFLOW else []),
     ]
+
+
+def _mlflow(name: str) -> list[Callback]:
+    from gcnii.mlflow import MlflowLog  # few trainings need it
+
+    return [MlflowLog(name)]
 
 
 def _save_and_print(
