@@ -752,7 +752,10 @@ class GCNIIClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         return self._answers(X)
 
     def predict(self, X: object) -> Values:
-        """(rows,) the most probable class of each; where classes are weighed, the weighed one."""
+        """(rows,) the most probable class of each; where classes are weighed, the weighed one.
+
+        Of two classes, one of them rare, that one above the threshold of its best F1.
+        """
         P = self.predict_proba(X)
         weights = self._class_weights
         ids = self.result_.decide(P) if weights is None else (P * weights).argmax(1)

@@ -14,6 +14,7 @@ import argparse
 import shlex
 import time
 import warnings
+from math import sqrt
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -242,6 +243,8 @@ def rare_table(measured: Document) -> str:
     precisions = [one["promised"]["precision"] for one in rows]
     said = float(np.average(precisions, weights=[one["test_flagged"] for one in rows]))
     inside = sum(map(_as_promised, rows))
+    counts = (sum(one[name] for one in rows) for name in ("test_flagged", "flagged"))
+    chance = sqrt(sum(had * (1 - had) / count for count in counts))
     lines = (
         f"{measured['nodes']:,} nodes each, effort {measured['effort']}; the precision that is "
         "promised is that of the test nodes, with its interval; the next two columns are of the "
@@ -252,7 +255,8 @@ def rare_table(measured: Document) -> str:
         f"{percent(found)} % of the hidden fraud is found.",
         f"The bars: no less than the trees ({_met(ours >= theirs)}); half of the fraud "
         f"({_met(found >= HALF_FOUND)}), at the precision that was promised ± 3 points "
-        f"({_met(abs(had - said) <= KEPT)}).",
+        f"({_met(abs(had - said) <= KEPT)}; so few flagged nodes differ by {percent(chance)} points "
+        "by chance, which is the standard error).",
         f"    {measured['command']}",
     )
     return markdown_table(HEADS, map(_cells, rows)) + "\n".join(f"\n{one}" for one in lines) + "\n"

@@ -9,6 +9,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from gcnii import Graph, Split, fit, open_bundle
 from gcnii.errors import InputError
+from gcnii.inference.page import cards, page
 from gcnii.results.card import short_form
 
 SMALL = {"width": 8, "epochs": 40, "lr": 0.05, "device": "cpu", "threads": 1}
@@ -142,3 +143,16 @@ def test_the_short_form_has_all_three_scores_and_what_is_flagged(result, evaluat
 def test_other_evaluations_have_no_threshold(blocks):
     document = quietly(fit(blocks, "mlp", **SMALL).evaluate, baselines=False).document()
     assert {"decision", "unbeaten"}.isdisjoint(document)
+
+
+def test_the_page_draws_the_curve_and_explains_what_is_next_to_the_threshold(
+    graph, result, evaluation
+):
+    html = quietly(page, result, graph, evaluation, "cpu")
+    assert "Precision by recall" in html
+    assert f"{100 * evaluation.decision['threshold']:.1f} (kept)" in html
+    unsure, _ = quietly(cards, result, graph, "cpu")
+    assert all(one.asked == one.label for one in unsure)
+    gap = np.abs(result.predict_proba(graph, "cpu")[:, 0] - evaluation.decision["threshold"])
+    asked = ~(graph.splits[0].train | graph.splits[0].val)
+    assert gap[unsure[0].node] == gap[asked].min()

@@ -230,15 +230,21 @@ def cards(
     open_ones = np.flatnonzero(~(roles["train"] | roles["val"]))
     tested = np.flatnonzero(roles["test"] & graph.labelled)
     if result.label_target.exclusive:
-        chosen = _unsure(P, open_ones), _wrong(P, guess, graph.labels, tested)
+        chosen = (
+            _unsure(P, guess, open_ones, result.threshold_of(1)),
+            _wrong(P, guess, graph.labels, tested),
+        )
     else:
         chosen = _unsure_labels(P, open_ones), _wrong_labels(P, guess, graph.labels, tested)
     unsure, wrong = (_cards(result, graph, P, some, device, show) for some in chosen)
     return unsure, wrong
 
 
-def _unsure(P: Floats, nodes: Ints) -> list[Asked]:
-    """The nodes whose most probable class is least probable."""
+def _unsure(P: Floats, guess: Ints, nodes: Ints, threshold: float | None) -> list[Asked]:
+    """The nodes whose most probable class is least probable, or that are next to the threshold."""
+    if threshold is not None:
+        order = np.argsort(np.abs(P[nodes, 1] - threshold), kind="stable")[:SHOWN]
+        return [(int(i), int(guess[i])) for i in nodes[order]]
     order = np.argsort(P[nodes].max(1), kind="stable")[:SHOWN]
     return [(int(i), int(P[i].argmax())) for i in nodes[order]]
 
