@@ -255,8 +255,8 @@ def rare_table(measured: Document) -> str:
         f"{percent(found)} % of the hidden fraud is found.",
         f"The bars: no less than the trees ({_met(ours >= theirs)}); half of the fraud "
         f"({_met(found >= HALF_FOUND)}), at the precision that was promised ± 3 points "
-        f"({_met(abs(had - said) <= KEPT)}; so few flagged nodes differ by {percent(chance)} points "
-        "by chance, which is the standard error).",
+        f"({_met(abs(had - said) <= KEPT)}; so few flagged nodes differ by {percent(chance)} "
+        "points by chance, which is the standard error).",
         f"    {measured['command']}",
     )
     return markdown_table(HEADS, map(_cells, rows)) + "\n".join(f"\n{one}" for one in lines) + "\n"
