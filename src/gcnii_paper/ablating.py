@@ -6,7 +6,7 @@
 trains the record settings and each change with the same ten seeds, one on each split, and writes
 the scores.  Among the changes are six options that were tried and left out; they live here alone.
 With depths, it is the paper's GCNII at each of them, with and without attention over P̃'s links.
-results/beyond/ablation becomes tables for docs/beyond.md.
+results/beyond/ablation becomes tables for docs/evidence/beyond.md.
 """
 
 from __future__ import annotations

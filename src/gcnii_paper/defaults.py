@@ -381,7 +381,7 @@ MEMBER_HEADS = ("member", "validation", "test", "weight", "without it", "seconds
 
 
 def defaults_tables(documents: Sequence[Document]) -> str:
-    """The points, the graphs and the members, as docs/defaults.md has them."""
+    """The points, the graphs and the members, as docs/understand/defaults.md has them."""
     rows = [_row(document) for document in documents]
     means = [fmean(row[i] for row in rows) for i in range(len(rows[0]))]
     pairs = zip(documents, rows, strict=True)

@@ -4,7 +4,7 @@
 
 runs `gcnii tune`, which chooses for each split by its own validation nodes alone, and writes two
 numbers for each split: of the ensemble, and of its network that was best on the split's validation
-nodes, as a record is one network, too.  docs/results.md shows both.
+nodes, as a record is one network, too.  docs/evidence/results.md shows both.
 """
 
 from __future__ import annotations

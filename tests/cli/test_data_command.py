@@ -56,7 +56,7 @@ def test_show_prints_source_licence_notes_and_presets(tmp_path):
 def test_show_says_that_there_are_no_presets(tmp_path):
     line = "  no presets: the defaults of the model and of the recipe apply\n"
     assert line in call("data", "show", "csbm", cwd=tmp_path).out
-    line = "  no published settings: the default for such graphs applies (docs/defaults.md)\n"
+    line = "  no published settings: the default applies (docs/understand/defaults.md)\n"
     assert line in call("data", "show", "film", cwd=tmp_path).out
 
 

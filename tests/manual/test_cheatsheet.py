@@ -15,7 +15,7 @@ from support.manual import ROOT, understand, words
 import gcnii
 from gcnii.tuning.portfolio import Extent
 
-TEXT = (ROOT / "docs" / "cheatsheet.md").read_text("utf-8")
+TEXT = (ROOT / "docs" / "reference" / "cheatsheet.md").read_text("utf-8")
 ROWS = [line.strip("|").split("|") for line in TEXT.splitlines() if line.startswith("|")][2:]
 # These take long; test_guide.py and the tests of the pages that explain them run all but two.
 UNRUN = ("demo", "tune", "doctor", "theory", "reproduce", "report")

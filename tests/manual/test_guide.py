@@ -104,7 +104,7 @@ def test_every_command_of_a_page_runs_on_a_cpu(page, folder, database):
 
 def test_data_sets_are_fetched_and_used_without_a_network(real_data, tmp_path):
     real_data("cora"), real_data("citeseer")  # or skip
-    (fetching,) = (one for one in blocks("docs/guide/cluster.md") if "data fetch" in one.text)
+    (fetching,) = (one for one in blocks("docs/howto/machines.md") if "data fetch" in one.text)
     for line in fetching.lines:
         _, *rest = words(line)
         quick = ("--epochs", "1", "--layers", "2") if rest[0] == "train" else ()

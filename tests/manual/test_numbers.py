@@ -2,7 +2,7 @@
 
 A number is one of these:
 
-- made by `gcnii report readme`: it stands in a marked part, or in docs/results.md;
+- made by `gcnii report readme`: it stands in a marked part, or in docs/evidence/results.md;
 - a CLAIM: a text of the page, with # for each number, and a function that computes them from
   results/, from constants of the code or from a graph;
 - GIVEN: a text of the page, and the reason why nothing is to be computed;
@@ -18,7 +18,7 @@ import pytest
 from support.claims import CLAIMS, GIVEN
 from support.manual import PAGES, ROOT
 
-GENERATED = ("docs/results.md",)
+GENERATED = ("docs/evidence/results.md",)
 CHECKED = [page for page in ("README.md", *PAGES) if page not in GENERATED]
 NUMBER = r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e-?\d+)?"
 UNEXPLAINED = re.compile(

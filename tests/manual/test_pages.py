@@ -10,11 +10,11 @@ from support.command_line import call
 from support.manual import PAGES, ROOT, UNRUN, blocks, measured_commands, understand, words
 
 EVIDENCE = {
-    "docs/your-graph.md": ("labels.csv", "node,label,probability,known,split,p(lost)"),
-    "docs/tuning.md": ("labels.csv", "node,label,probability,known,split,p(0)"),
-    "docs/explaining.md": ("why.svg", "link for it"),
-    "docs/consistency.md": ("runs/views/run.json", '"views": 2'),
-    "docs/evaluation.md": ("evaluation.json", "does not beat naming the largest class"),
+    "docs/howto/tables.md": ("labels.csv", "node,label,probability,known,split,p(lost)"),
+    "docs/howto/tune.md": ("labels.csv", "node,label,probability,known,split,p(0)"),
+    "docs/understand/explanations.md": ("why.svg", "link for it"),
+    "docs/howto/few-labels.md": ("runs/views/run.json", '"views": 2'),
+    "docs/understand/evaluation.md": ("evaluation.json", "does not beat naming the largest class"),
 }
 RUN = [
     page

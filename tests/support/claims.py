@@ -199,7 +199,7 @@ def best_epsilon(load: Load) -> list[str]:
     return [f"{one:.0e}".replace("e-0", "e-") for one in numbers]
 
 
-THEORY = "docs/theory.md"
+THEORY = "docs/evidence/theorems.md"
 EXACT = " < 1e-11 |"
 THEOREMS = [
     *(
@@ -322,8 +322,8 @@ def ahead_of_gcnii(load: Load) -> list[str]:
 
 
 def own_models(load: Load) -> list[str]:
-    """The numbers of the paper's own models, and how many replicate, as docs/results.md counts."""
-    page = (ROOT / "docs" / "results.md").read_text("utf-8")
+    """The numbers of the paper's own models, and how many replicate, as the page counts."""
+    page = (ROOT / "docs" / "evidence" / "results.md").read_text("utf-8")
     (found,) = re.findall(r"Of the (\d+) of the paper's own models (\d+) replicate", page)
     return list(found)
 
@@ -335,29 +335,33 @@ def printed_leads(load: Load) -> list[str]:
     return [asked, *re.findall(r"(?:Citeseer|Pubmed) \+([\d.]+)", claim.figure)]
 
 
-NOT_REPLICATED = "docs/explanation/not-replicated.md"
-VERDICTS = "docs/explanation/verdicts.md"
+NOT_REPLICATED = "docs/evidence/not-replicated.md"
+VERDICTS = "docs/evidence/verdicts.md"
 TABLES = [
     Claim(
-        "docs/explanation/paper.md",
+        "docs/understand/paper.md",
         "GCNII goes from # % at 2 layers to # % at 64, where DropEdge's GCN falls to # %. (Means "
         "of 100 and of 10 runs here; the paper prints #, # and #.)",
         depth_on_cora,
     ),
     Claim(
-        "docs/explanation/paper.md",
+        "docs/understand/paper.md",
         "With the paper's settings Citeseer is best at # layers and Pubmed at #, and Cora is no "
         "better at 64 than at 32.",
         best_depths,
     ),
-    Claim("docs/faq.md", "here # over 100 seeds, with a standard deviation of #.", cora_gcnii),
     Claim(
-        "docs/faq.md",
+        "docs/howto/troubleshooting.md",
+        "here # over 100 seeds, with a standard deviation of #.",
+        cora_gcnii,
+    ),
+    Claim(
+        "docs/howto/troubleshooting.md",
         "two weight decays (# on the convolutions, # on the two dense layers)",
         lambda load: [f"{preset('cora', 'gcnii')[key]:g}" for key in ("decay_conv", "decay_dense")],
     ),
     Claim(
-        "docs/faq.md",
+        "docs/howto/troubleshooting.md",
         "Why do I get 83.6 on Cora, not #?",
         lambda load: tenths(TABLE_2["gcnii"]["cora"].mean),
     ),
@@ -372,9 +376,9 @@ TABLES = [
         "has # for # with DropEdge's rate as printed, and # when the rate is read",
         incep,
     ),
-    Claim("docs/faq.md", "on three of them is # to # points better", both_ways),
+    Claim("docs/howto/troubleshooting.md", "on three of them is # to # points better", both_ways),
     Claim(
-        "docs/explanation/paper.md",
+        "docs/understand/paper.md",
         "on three small web graphs it is # to # points ahead of GCNII's",
         ahead_of_gcnii,
     ),
@@ -525,7 +529,11 @@ def chameleon(load: Load) -> list[str]:
     return [f"{100 * links.copied.mean():.0f}", f"{100 * links.same:.1f}"]
 
 
-DOCTOR, EVALUATION, MEMORY = "docs/doctor.md", "docs/evaluation.md", "docs/memory.md"
+DOCTOR, EVALUATION, MEMORY = (
+    "docs/understand/over-smoothing.md",
+    "docs/understand/evaluation.md",
+    "docs/understand/memory.md",
+)
 MEASURED = [
     Claim(DOCTOR, "a result of biases, is # away", constant_row),
     Claim(DOCTOR, "easier to read with depth (# % at layer 0, # % at layer 64)", untrained),
@@ -535,7 +543,7 @@ MEASURED = [
         "hops.",
         reach,
     ),
-    Claim("docs/filters-learned.md", "is within # of personalised PageRank", near_pagerank),
+    Claim("docs/understand/filters.md", "is within # of personalised PageRank", near_pagerank),
     Claim(MEMORY, "and a width of 512 it is # GiB in float32", lambda load: state(load)[:1]),
     Claim(MEMORY, "A state of # GiB takes # s at 55 GB/s", state),
     Claim(MEMORY, "| at # GiB each |", lambda load: state(load)[:1]),
@@ -544,20 +552,22 @@ MEASURED = [
         "(2.4 million nodes × 128 are # times as many)",
         lambda load: [f"{2_449_029 * 128 / 2**24:.0f}"],
     ),
-    Claim("docs/guide/bigger.md", "take # GiB and # s per epoch", products),
-    Claim("docs/tuning.md", "on Texas # of 183 nodes", seen_elsewhere),
+    Claim("docs/howto/larger.md", "take # GiB and # s per epoch", products),
+    Claim("docs/howto/tune.md", "on Texas # of 183 nodes", seen_elsewhere),
     Claim(
-        "docs/scale.md",
+        "docs/evidence/scale.md",
         "METIS is taken to leave # %. On three real graphs it left # to # % of a random cut's halo "
         "in 8 parts and # to # % in 32",
         left_by_metis,
     ),
     Claim(
-        "docs/scale.md",
+        "docs/evidence/scale.md",
         "one of two parts was not: # of its time and # of its memory are planned",
         planned_part,
     ),
-    Claim("docs/distributed.md", "one of two parts takes # times half", one_of_two_parts),
+    Claim(
+        "docs/understand/distributed.md", "one of two parts takes # times half", one_of_two_parts
+    ),
     Claim(EVALUATION, "In Chameleon, # % of the test nodes of split 0", lambda l: chameleon(l)[:1]),
     Claim(EVALUATION, "and # % of these its label", lambda load: chameleon(load)[1:]),
     Claim(
@@ -569,14 +579,14 @@ MEASURED = [
 
 # Constants of the code
 
-PERFORMANCE = "docs/performance.md"
+PERFORMANCE = "docs/evidence/performance.md"
 CODE = [
     Claim("README.md", "Python # or later", python),
-    Claim("docs/guide/install.md", "Python # or later", python),
-    Claim("docs/consistency.md", "|`sharpen`|#|T; near 0", constants(Recipe().sharpen)),
-    Claim("docs/design.md", "the host looks every # s", constants(PAUSE)),
+    Claim("docs/start/install.md", "Python # or later", python),
+    Claim("docs/howto/few-labels.md", "|`sharpen`|#|T; near 0", constants(Recipe().sharpen)),
+    Claim("docs/project/design.md", "the host looks every # s", constants(PAUSE)),
     Claim(PERFORMANCE, "a chunk of epochs, about # s of them", constants(CHUNK)),
-    Claim("docs/defaults.md", "fewer than #% nonzero", percents(MOSTLY)),
+    Claim("docs/understand/defaults.md", "fewer than #% nonzero", percents(MOSTLY)),
     Claim(MEMORY, "fit into # % of the free memory", percents(memory.SHARE)),
     Claim(MEMORY, "more than # % of a GPU's free memory", percents(memory.FILLED)),
     Claim(DOCTOR, "is at most # away from it", constants(checkup.DRAWN)),
@@ -588,7 +598,7 @@ CODE = [
     ),
     Claim(EVALUATION, "the means differ by more than # and", constants(evaluate.HOMOPHILY)),
     Claim(EVALUATION, "at least # % of the test nodes", percents(baselines.SHARE)),
-    Claim("docs/your-graph.md", "the heaviest 1 % of the edges carry # % of", percents(SKEWED)),
+    Claim("docs/howto/tables.md", "the heaviest 1 % of the edges carry # % of", percents(SKEWED)),
 ]
 
 CLAIMS = [*THEOREMS, *TABLES, *RULE, *MEASURED, *CODE]
@@ -607,26 +617,34 @@ GIVEN = [
     Given(EVALUATION, "All intervals are 95 % confidence", "what intervals are"),
     Given(EVALUATION, "a class of probability 0.3", EXAMPLE),
     Given(EVALUATION, "with probability 0.9 (split", DEFAULT),
-    Given("docs/guide/trust.md", "An accuracy of 95 % means little", EXAMPLE),
-    Given("docs/guide/trust.md", "Does a probability of 0.9 mean", EXAMPLE),
-    Given("docs/guide/trust.md", "with a probability of 0.9, about", EXAMPLE),
-    Given("docs/guide/trust.md", "with probability 0.95:", DEFAULT),
-    Given("docs/guide/serve.md", "have a coverage of 0.9", DEFAULT),
+    Given("docs/howto/judge.md", "An accuracy of 95 % means little", EXAMPLE),
+    Given("docs/howto/judge.md", "Does a probability of 0.9 mean", EXAMPLE),
+    Given("docs/howto/judge.md", "with a probability of 0.9, about", EXAMPLE),
+    Given("docs/howto/judge.md", "with probability 0.95:", DEFAULT),
+    Given("docs/howto/serve.md", "have a coverage of 0.9", DEFAULT),
     Given(
-        "docs/explaining.md", "below 1e-5 of the largest score in float32 and below 1e-10", TESTED
+        "docs/understand/explanations.md",
+        "below 1e-5 of the largest score in float32 and below 1e-10",
+        TESTED,
     ),
-    Given("docs/distributed.md", "of one process to 1e-9", TESTED),
-    Given("docs/defaults.md", "dropout 0.5, learning rate 0.005", SETTING),
-    Given("docs/guide/bigger.md", "2.4 million nodes", SHAPE),
+    Given("docs/understand/distributed.md", "of one process to 1e-9", TESTED),
+    Given("docs/understand/defaults.md", "dropout 0.5, learning rate 0.005", SETTING),
+    Given("docs/howto/larger.md", "2.4 million nodes", SHAPE),
     Given(MEMORY, "for 2.4 million nodes (the", SHAPE),
     Given(MEMORY, "12.6 million entries", SHAPE),
-    Given("docs/scale.md", "memory within 15 %, time within 30 %", "tests/test_measured_cost.py"),
     Given(
-        "docs/scale.md", "memory is within 20 % and time within 40 %", "tests/test_measured_cost.py"
+        "docs/evidence/scale.md",
+        "memory within 15 %, time within 30 %",
+        "tests/test_measured_cost.py",
     ),
-    Given("docs/scale.md", "P̃ has 3.3 billion", SHAPE),
-    Given("docs/scale.md", "a part of 3.5 million nodes", SHAPE),
-    Given("docs/scale.md", "more than 2.4 million nodes", SHAPE),
+    Given(
+        "docs/evidence/scale.md",
+        "memory is within 20 % and time within 40 %",
+        "tests/test_measured_cost.py",
+    ),
+    Given("docs/evidence/scale.md", "P̃ has 3.3 billion", SHAPE),
+    Given("docs/evidence/scale.md", "a part of 3.5 million nodes", SHAPE),
+    Given("docs/evidence/scale.md", "more than 2.4 million nodes", SHAPE),
     Given("docs/reference/formats.md", "version 0.1", "a version"),
-    Given("docs/explanation/paper.md", "arXiv 2007.02133", "an address"),
+    Given("docs/understand/paper.md", "arXiv 2007.02133", "an address"),
 ]

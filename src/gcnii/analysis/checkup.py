@@ -1,8 +1,8 @@
 """One model at one depth, examined before and after a short training, and a verdict on it.
 
 Each layer is measured and probed: what can a linear map still read from its state?  Rules with
-thresholds make a verdict of the numbers; docs/doctor.md explains them, and they are tested where
-the truth is known.  Layers count from 0, the input of the first layer.
+thresholds make a verdict of the numbers; docs/understand/over-smoothing.md explains them, and they
+are tested where the truth is known.  Layers count from 0, the input of the first layer.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ EPILOGUES = {
     "train": epilogue(
         "train",
         "A setting that is not given is that of the graph's preset (your own graph: "
-        "docs/defaults.md), then the model's own.",
+        "docs/understand/defaults.md), then the model's own.",
     ),
     "tune": epilogue("tune", "A setting that is given is not searched."),
     "doctor": epilogue("doctor"),

@@ -284,7 +284,7 @@ def _lines(entry: data.Entry) -> Iterator[str]:
         names = ", ".join(entry.neighbourhoods)
         yield f"neighbourhoods for Geom-GCN, fetched when first used: {names}"
     if not presets_of(entry.name):
-        own = "no published settings: the default for such graphs applies (docs/defaults.md)"
+        own = "no published settings: the default applies (docs/understand/defaults.md)"
         classes = "no presets: the defaults of the model and of the recipe apply"
         yield own if uses_own_default(entry.name) else classes
     if record := records().get(entry.name):

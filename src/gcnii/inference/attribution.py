@@ -274,7 +274,8 @@ class BestRun:
 
         To drop a link is a large change, and the slope halfway tells it better than the slope at
         one end: the midpoint rule.  On validation nodes of Cora it finds links that matter as much
-        as those of a search by removal, and the slope at 1 finds weaker ones (docs/explaining.md).
+        as those of a search by removal, and the slope at 1 finds weaker ones
+        (docs/understand/explanations.md).
         """
         pattern = self.task.adjacency.pattern
         rows, columns = pattern.row_of, pattern.columns

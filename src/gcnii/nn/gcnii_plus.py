@@ -4,7 +4,8 @@
     H_l = σ(norm(conv_l(P̃, H, H0) + H W))  or without H W; conv_l is GCNII's, equation 5
     scores from H_L, or from X ‖ H_L
 
-With all options off it is GCNII, to the last bit.  docs/beyond.md has what each option gains.
+With all options off it is GCNII, to the last bit.  docs/evidence/beyond.md has what each option
+gains.
 """
 
 from __future__ import annotations

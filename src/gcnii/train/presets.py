@@ -2,8 +2,8 @@
 
 presets.toml holds what was published, by data set and model.  record.json holds the best that our
 own searches have found.  All other graphs, your own among them, are trained with the points of
-portfolio.toml.  A model that is named has the settings of its best point.  docs/defaults.md
-describes both.
+portfolio.toml.  A model that is named has the settings of its best point.
+docs/understand/defaults.md describes both.
 """
 
 from __future__ import annotations

@@ -418,7 +418,7 @@ def notes_on(rows: Iterable[BeyondRow]) -> Iterator[str]:
 
 
 def section(rows: Sequence[BeyondRow]) -> str:
-    """The part of docs/results.md."""
+    """The part of docs/evidence/results.md."""
     table = markdown_table(HEADS, map(words_of, rows))
     return f"## {TITLE}\n\n{ABOUT}\n{table}\n{listed(notes_on(rows))}\n{known_table()}"
 

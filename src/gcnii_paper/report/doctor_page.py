@@ -1,4 +1,4 @@
-"""What `gcnii doctor GRAPH --json` printed, for report.html and for docs/doctor.md."""
+"""What `gcnii doctor GRAPH --json` printed, for report.html and the manual's page."""
 
 from __future__ import annotations
 

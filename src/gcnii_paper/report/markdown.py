@@ -1,4 +1,4 @@
-"""docs/results.md: every cell of the tables, after what was found.
+"""docs/evidence/results.md: every cell of the tables, after what was found.
 
 What was found is how many of the printed numbers hold, counted from the verdicts, and ten sentences
 whose numbers are counted or measured.

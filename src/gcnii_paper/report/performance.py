@@ -1,4 +1,4 @@
-"""What the documents of `gcnii bench` show: for the README and docs/performance.md."""
+"""What the documents of `gcnii bench` show: for the README and docs/evidence/performance.md."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _unrecorded(bench: Bench) -> str:
 
 
 def comparison(folder: Path) -> str:
-    """Ours beside other code, one run and many, for docs/performance.md."""
+    """Ours beside other code, one run and many, for docs/evidence/performance.md."""
     bench = Bench(folder)
     rows = [*_rows(bench, ALONE, COMPILED), *_rows(bench, MANY, COMPILED), *_rows(bench, ON_CPU)]
     ours = ours_in(bench[ALONE])[0]
@@ -147,7 +147,7 @@ def _times(line: Document, runs: int = 1) -> tuple[str, str]:
 
 
 def findings(folder: Path) -> str:
-    """What docs/performance.md begins with."""
+    """What docs/evidence/performance.md begins with."""
     bench = Bench(folder)
     about = (_more(bench), _large(bench["products-cuda"]), _sampled(bench), _floor(bench))
     rest = "".join(f"- {sentence}\n" for sentence in (*about, _growth(bench)))

@@ -117,27 +117,31 @@ def update_readme(root: Path) -> list[Path]:
     rows = beyond_rows(cells, folder=beyond)
     measured = {
         "README.md": [summary(cells, rows, bench)],
-        "docs/performance.md": [findings(bench), speed_tables(read_records(bench))],
-        "docs/tuning.md": [tuning_table(read_studies(results / "tuning"))],
-        "docs/doctor.md": [visit_markdown(results / "doctor" / "cora.json")],
-        "docs/explaining.md": [explaining_table(read_measured(results / "explain" / "cora.json"))],
-        "docs/evaluation.md": [calibration_table(read_calibrations(results / "calibration"))],
-        "docs/beyond.md": [
+        "docs/evidence/performance.md": [findings(bench), speed_tables(read_records(bench))],
+        "docs/howto/tune.md": [tuning_table(read_studies(results / "tuning"))],
+        "docs/understand/over-smoothing.md": [visit_markdown(results / "doctor" / "cora.json")],
+        "docs/understand/explanations.md": [
+            explaining_table(read_measured(results / "explain" / "cora.json"))
+        ],
+        "docs/understand/evaluation.md": [
+            calibration_table(read_calibrations(results / "calibration"))
+        ],
+        "docs/evidence/beyond.md": [
             findings_table(read_findings(beyond / "studies")),
             ablation_tables(read_ablations(beyond / "ablation")),
         ],
-        "docs/consistency.md": [consistency_table(results / "consistency")],
-        "docs/memory.md": [speed_tables(read_records(results / "memory"))],
-        "docs/scale.md": [scale_tables(bench)],
-        "docs/guide/rare.md": [rare_table(read_rare(results / "rare"))],
-        "docs/defaults.md": [defaults_tables(read_defaults(results / "defaults"))],
+        "docs/howto/few-labels.md": [consistency_table(results / "consistency")],
+        "docs/understand/memory.md": [speed_tables(read_records(results / "memory"))],
+        "docs/evidence/scale.md": [scale_tables(bench)],
+        "docs/howto/rare-classes.md": [rare_table(read_rare(results / "rare"))],
+        "docs/understand/defaults.md": [defaults_tables(read_defaults(results / "defaults"))],
     }
     texts = {root / page: _filled(root / page, *parts) for page, parts in measured.items()}
-    texts[docs / "results.md"] = all_results(cells, rows)
+    texts[docs / "evidence" / "results.md"] = all_results(cells, rows)
     pictures = [
-        draw_depth(docs / "depth.png", cells),
-        draw_speed(docs / "speed.png", bench),
-        draw_growth(docs / "scale-growth.png", read_scale(bench / "scale-cpu.json")),
+        draw_depth(docs / "pictures" / "depth.png", cells),
+        draw_speed(docs / "pictures" / "speed.png", bench),
+        draw_growth(docs / "pictures" / "scale-growth.png", read_scale(bench / "scale-cpu.json")),
     ]
     for path, words in texts.items():
         with atomic_write(path) as temporary:
@@ -146,7 +150,7 @@ def update_readme(root: Path) -> list[Path]:
 
 
 def all_results(cells: Sequence[MeasuredCell], rows: Sequence[BeyondRow]) -> str:
-    """docs/results.md: the paper's tables, then what is beyond the paper."""
+    """docs/evidence/results.md: the paper's tables, then what is beyond the paper."""
     return f"{results_page(cells, rows)}\n{section(rows)}"
 
 

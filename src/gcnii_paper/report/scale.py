@@ -1,4 +1,4 @@
-"""The tables and the figure of docs/scale.md: `gcnii bench scale` beside what `gcnii plan` says."""
+"""docs/evidence/scale.md: the figure, and `gcnii bench scale` beside what `gcnii plan` says."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHAPE = {
     "processes": [{**_ROW, "kind": str, "n": int, "processes": int, "waiting": float}],
 }
 WHAT = {"n": "nodes", "entries": "entries", "layers": "layers", "width": "width"}
-# Networks on papers100M that docs/scale.md plans: layers, width, precision, memory, devices.
+# Networks on papers100M that the page plans: layers, width, precision, memory, devices.
 PLANS = (
     (8, 128, "float32", "recompute", 8),
     (8, 64, "float32", "offload", 8),

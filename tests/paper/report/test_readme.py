@@ -55,34 +55,36 @@ def marked(text):
 def test_the_readme_and_the_page_of_results_say_what_the_cells_give(cells):
     rows = beyond_rows(cells, folder=ROOT / "results" / "beyond")
     assert marked(README) == summary(cells, rows, ROOT / "results" / "bench")
-    assert all_results(cells, rows) == (ROOT / "docs" / "results.md").read_text("utf-8")
+    assert all_results(cells, rows) == (ROOT / "docs" / "evidence" / "results.md").read_text(
+        "utf-8"
+    )
 
 
 def test_the_page_of_speed_has_the_findings_and_the_tables_that_results_give():
     bench = ROOT / "results" / "bench"
     parts = [findings(bench), speed_tables(read_records(bench))]
-    assert parts_marked((ROOT / "docs" / "performance.md").read_text("utf-8")) == parts
+    assert parts_marked((ROOT / "docs" / "evidence" / "performance.md").read_text("utf-8")) == parts
 
 
 def test_the_page_of_memory_has_the_tables_that_results_give():
     tables = speed_tables(read_records(ROOT / "results" / "memory"))
-    assert marked((ROOT / "docs" / "memory.md").read_text("utf-8")) == tables
+    assert marked((ROOT / "docs" / "understand" / "memory.md").read_text("utf-8")) == tables
     assert "gcnii predict" in tables
 
 
 def test_the_page_of_the_doctor_has_the_advice_and_the_table_that_results_give():
     found = visit_markdown(ROOT / "results" / "doctor" / "cora.json")
-    assert marked((ROOT / "docs" / "doctor.md").read_text("utf-8")) == found
+    assert marked((ROOT / "docs" / "understand" / "over-smoothing.md").read_text("utf-8")) == found
 
 
 def test_the_page_of_defaults_has_the_tables_that_results_give():
     tables = defaults_tables(read_defaults(ROOT / "results" / "defaults"))
-    assert marked((ROOT / "docs" / "defaults.md").read_text("utf-8")) == tables
+    assert marked((ROOT / "docs" / "understand" / "defaults.md").read_text("utf-8")) == tables
 
 
 def test_the_page_of_consistency_has_the_runs_that_results_hold():
     table = consistency_table(ROOT / "results" / "consistency")
-    assert marked((ROOT / "docs" / "consistency.md").read_text("utf-8")) == table
+    assert marked((ROOT / "docs" / "howto" / "few-labels.md").read_text("utf-8")) == table
     flags = [line.split("|")[1] for line in table.splitlines()[2:]]
     assert flags[0] == "none"
     assert flags[-1].startswith("`--views 4 --drop-node 0.3 --consistency 1 --sharpen 0.3")
@@ -90,7 +92,7 @@ def test_the_page_of_consistency_has_the_runs_that_results_hold():
 
 def test_the_page_beyond_the_paper_says_how_the_records_were_found():
     table = findings_table(read_findings(ROOT / "results" / "beyond" / "studies"))
-    assert parts_marked((ROOT / "docs" / "beyond.md").read_text("utf-8"))[0] == table
+    assert parts_marked((ROOT / "docs" / "evidence" / "beyond.md").read_text("utf-8"))[0] == table
 
 
 def test_the_table_of_tuning_says_how_many_settings_the_baselines_had():
@@ -178,26 +180,28 @@ def project(tmp_path):
 
 def test_updating_changes_nothing_but_the_marked_part(project):
     (project / "README.md").write_text(re.sub(r"\|GCNII\|.*\n", "", README), "utf-8")
-    page = (project / "docs" / "performance.md").read_text("utf-8")
-    (project / "docs" / "performance.md").write_text(re.sub(r"\|here\|.*\n", "", page), "utf-8")
-    (project / "docs" / "results.md").write_text("# Results of last year\n", "utf-8")
-    (project / "docs" / "depth.png").unlink()
+    page = (project / "docs" / "evidence" / "performance.md").read_text("utf-8")
+    (project / "docs" / "evidence" / "performance.md").write_text(
+        re.sub(r"\|here\|.*\n", "", page), "utf-8"
+    )
+    (project / "docs" / "evidence" / "results.md").write_text("# Results of last year\n", "utf-8")
+    (project / "docs" / "pictures" / "depth.png").unlink()
     update_readme(project)
     assert (project / "README.md").read_text("utf-8") == README
-    assert (project / "docs" / "results.md").read_text("utf-8") == (
-        ROOT / "docs" / "results.md"
+    assert (project / "docs" / "evidence" / "results.md").read_text("utf-8") == (
+        ROOT / "docs" / "evidence" / "results.md"
     ).read_text("utf-8")
-    assert (project / "docs" / "performance.md").read_text("utf-8") == page
-    assert (project / "docs" / "depth.png").stat().st_size > 10_000
+    assert (project / "docs" / "evidence" / "performance.md").read_text("utf-8") == page
+    assert (project / "docs" / "pictures" / "depth.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(
     ("name", "places"),
     [
         ("README.md", 1),
-        ("docs/performance.md", 2),
-        ("docs/doctor.md", 1),
-        ("docs/explaining.md", 1),
+        ("docs/evidence/performance.md", 2),
+        ("docs/understand/over-smoothing.md", 1),
+        ("docs/understand/explanations.md", 1),
     ],
 )
 def test_a_page_without_a_place_for_results_is_refused(name, places, project):
@@ -342,7 +346,7 @@ def test_a_damaged_document_of_speed_is_named_and_nothing_is_written(change, sen
     path = project / "results" / "bench" / "cora-1-cpu.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | change))
     (project / "README.md").write_text(README, "utf-8")
-    (project / "docs" / "results.md").write_text("old", "utf-8")
+    (project / "docs" / "evidence" / "results.md").write_text("old", "utf-8")
     with pytest.raises(ValueError, match=sentence):
         update_readme(project)
-    assert (project / "docs" / "results.md").read_text("utf-8") == "old"
+    assert (project / "docs" / "evidence" / "results.md").read_text("utf-8") == "old"

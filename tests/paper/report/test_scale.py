@@ -1,4 +1,4 @@
-"""docs/scale.md and its picture say what results/bench has."""
+"""docs/evidence/scale.md and its picture say what results/bench has."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ from gcnii_paper.report.scale import (
 )
 
 ROOT = Path(__file__).parents[3]
-BENCH, PAGE = ROOT / "results" / "bench", ROOT / "docs" / "scale.md"
+BENCH, PAGE = ROOT / "results" / "bench", ROOT / "docs" / "evidence" / "scale.md"
 
 
 @pytest.fixture(scope="module")
