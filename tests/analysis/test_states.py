@@ -77,7 +77,7 @@ def test_steps_of_propagation_without_a_module_are_layers(inputs):
 def test_every_model_can_be_watched_without_being_changed(name, graph):
     plan = make_plan(name, fitting(name, {"precision": "float64", "layers": 4, "width": 6}))
     model, X = plan.build(graph.d, graph.k).eval(), feature_matrix(graph).double()
-    P = make_adjacency(graph, plan.recipe).whole
+    P = make_adjacency(graph, plan).whole
     before = model(P, X).detach()
     with watch(model) as w:
         watched = model(P, X)

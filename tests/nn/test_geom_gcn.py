@@ -57,7 +57,7 @@ def test_a_division_that_does_not_occur_learns_nothing(real_data):
     settings = {"geometry": "poincare", "width": 2, "precision": "float64", "dropout": 0.0}
     made = make_plan("geom-gcn-p", settings, graph)
     model = made.build(graph.d, graph.k)
-    P, X = make_adjacency(graph, made.recipe).whole, exact_features(graph)
+    P, X = make_adjacency(graph, made).whole, exact_features(graph)
     model(P, X).square().sum().backward()
     moved = model.convs[0].W.grad.reshape(20, 9, 2).abs().amax((0, 2)) > 0
     assert moved.tolist() == [True, True, True, True, False, True, False, True, True]
@@ -66,7 +66,7 @@ def test_a_division_that_does_not_occur_learns_nothing(real_data):
 def test_with_dropped_links_the_scores_are_still_those_of_the_equation():
     graph = web()
     model = build("geom-gcn-i", graph)
-    relations = make_adjacency(graph, plan("geom-gcn-i").recipe)
+    relations = make_adjacency(graph, plan("geom-gcn-i"))
     P = relations.matrix(
         torch.tensor(np.random.default_rng(0).random(len(relations.weights)) < 0.6)
     )
@@ -98,7 +98,7 @@ def test_a_geometry_and_a_diffusion_exclude_each_other():
         ValueError,
         match="a geometry has neighbours of its own, which a diffusion cannot replace; choose",
     ):
-        make_adjacency(web(), make_plan("geom-gcn-i", {"diffusion": "ppr"}).recipe)
+        make_adjacency(web(), make_plan("geom-gcn-i", {"diffusion": "ppr"}))
 
 
 def write_rings(folder):

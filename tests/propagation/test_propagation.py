@@ -13,7 +13,7 @@ from torch.func import vmap
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 from gcnii.propagation import Adjacency, Sparse, adjacency, propagation_matrix
-from gcnii.train.recipe import Recipe
+from gcnii.train.plan import make_plan
 from gcnii.train.task import make_adjacency
 
 STAR = Graph(X=np.eye(4), edges=[[0, 0, 0], [1, 2, 3]])
@@ -86,7 +86,7 @@ def test_a_norm_that_adds_self_loops_is_refused_without_them(norm):
 @pytest.mark.parametrize("settings", [{"geometry": "isomap"}, {"diffusion": "ppr"}])
 def test_a_geometry_or_a_diffusion_needs_self_loops(settings):
     with pytest.raises(InputError, match="loops must be keep or remove, got none"):
-        make_adjacency(WEB, Recipe(loops="none", **settings))
+        make_adjacency(WEB, make_plan("gcnii", {"loops": "none", **settings}))
 
 
 def test_links_dropped_without_self_loops_leave_no_self_loop():

@@ -23,7 +23,7 @@ def web(n=30, d=6, k=3, sparse=False, seed=0):
 def inputs(graph, name=None):
     """P and X; with the name of a model that needs a geometry, P has one."""
     if name and "geometry" in MODELS[name].card.recipe:
-        return make_adjacency(graph, plan(name).recipe).whole, exact_features(graph)
+        return make_adjacency(graph, plan(name)).whole, exact_features(graph)
     return exact_matrix(graph), exact_features(graph)
 
 

@@ -111,8 +111,7 @@ def payments(graph, sigma=2.0, seed=0):
 
 
 def P_of(graph, **settings):
-    recipe = make_plan("gcnii", settings, graph).recipe
-    return make_adjacency(graph, recipe).whole.values
+    return make_adjacency(graph, make_plan("gcnii", settings, graph)).whole.values
 
 
 @pytest.mark.parametrize("sigma", [0.3, 2.0])

@@ -11,7 +11,7 @@ from support.neighbours import neighbours
 from support.small_studies import QUICK, few_runs, finished
 
 import gcnii
-from gcnii.results.ensemble import Ensemble, held_out, log_loss
+from gcnii.results.ensemble import Ensemble, held_out
 from gcnii.tuning import portfolio
 from gcnii.tuning.portfolio import EXTENTS, Extent
 from gcnii.tuning.storage import sqlite_url
@@ -75,7 +75,7 @@ def held_out_loss(ensemble, graph):
     """The log loss of an ensemble of folds where its nodes were held out."""
     (P,), (blend,) = ensemble.scored(graph, "cpu").kept.each, ensemble.blends
     nodes = held_out(ensemble.splits(blend, ensemble.divided(graph)))
-    return log_loss(ensemble.target, P[nodes], graph.labels[nodes])
+    return ensemble.target.badness(P[nodes], graph.labels[nodes]).mean()
 
 
 def test_it_is_not_worse_on_validation_than_that_of_train(graph, closed):

@@ -20,7 +20,7 @@ from gcnii.tuning.question import (
     space_of,
 )
 
-SOMETIMES = {"direction", "edge_weights", "loops", "class_weight", "focal", *OF_VIEWS}
+SOMETIMES = {"direction", "edge_types", "edge_weights", "loops", "class_weight", "focal", *OF_VIEWS}
 ALPHA, WIDTH, LR = Range(0.0, 0.9, 0.05), Choice((64, 128, 256)), Range(1e-3, 3e-2)
 
 

@@ -42,8 +42,9 @@ def test_links_of_parts_are_those_cut_from_the_whole(kind, parts, tmp_path):
     pieces = pieces_of(graph, tmp_path / "graph", parts, 2)
     for direction in ("out", "in", "both") if graph.directed else ("out",):
         for loops in ("keep", "remove", "none"):
-            recipe = Recipe(direction=direction, loops=loops, drop_edge=0.5, drop_form="pairs")
-            whole = make_adjacency(graph, recipe)
+            settings = {"direction": direction, "loops": loops}
+            plan = make_plan("gcnii", settings | {"drop_edge": 0.5, "drop_form": "pairs"})
+            recipe, whole = plan.recipe, make_adjacency(graph, plan)
             for rank, piece in enumerate(pieces):
                 found = AdjacencyRows.of_piece(piece, recipe)
                 wanted = AdjacencyRows.of_whole(whole, owners_of(pieces), rank, recipe)
@@ -61,8 +62,9 @@ def test_weights_of_parts_count_as_in_the_whole_graph(edge_weights, tmp_path):
     pieces = pieces_of(graph, tmp_path / "graph", 2, 2)
     for rank, piece in enumerate(pieces):
         recipe = make_plan("gcnii", {"edge_weights": edge_weights}, piece).recipe
-        assert recipe == make_plan("gcnii", {"edge_weights": edge_weights}, graph).recipe
-        whole = make_adjacency(graph, recipe)
+        plan = make_plan("gcnii", {"edge_weights": edge_weights}, graph)
+        assert recipe == plan.recipe
+        whole = make_adjacency(graph, plan)
         wanted = AdjacencyRows.of_whole(whole, owners_of(pieces), rank, recipe)
         assert torch.equal(AdjacencyRows.of_piece(piece, recipe).weights, wanted.weights)
 
@@ -80,7 +82,7 @@ def test_parts_that_do_not_tell_what_edges_weigh_keep_the_raw_weights(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_cut_is_the_one_that_processes_would_make(kind, tmp_path):
     graph = graph_of(n=60, **kind)
-    wanted = _owners(make_adjacency(graph, Recipe()), 4)
+    wanted = _owners(make_adjacency(graph, make_plan("gcnii", {})), 4)
     assert np.array_equal(owners_of(pieces_of(graph, tmp_path / "graph", 4, 4)), wanted)
 
 
