@@ -137,7 +137,8 @@ def test_a_graph_with_other_features_is_refused(bundle, tmp_path):
 
 def test_predict_refuses_a_file_of_an_unknown_format_before_any_work(tmp_path):
     answer = call("predict", "no-bundle", "--out", "new/labels.txt", cwd=tmp_path)
-    assert answer == Answer(2, "", "gcnii: --out must end in .csv or .parquet, got labels.txt\n")
+    want = "--out must end in .csv or .parquet, or be duckdb://FILE/TABLE, got labels.txt"
+    assert answer == Answer(2, "", f"gcnii: {want}\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -15,7 +15,7 @@ from gcnii import data
 from gcnii.analysis import regression
 from gcnii.inference import baselines
 from gcnii.inference.baselines import (
-    PREDICTORS,
+    OF_LABELS,
     baseline,
     baselines_of,
     notes,
@@ -93,13 +93,13 @@ def test_many_training_nodes_are_sampled(blocks, monkeypatch):
 def test_a_class_without_training_nodes_has_probability_zero(blocks):
     y = np.where(blocks.splits[0].test & (np.arange(blocks.n) % 2 == 0), 2, blocks.labels)
     more = replace(blocks, y=y, classes=("cat", "dog", "cow"))
-    for name in PREDICTORS:
+    for name in OF_LABELS:
         assert baseline(name, more, more.splits[0]).P[:, 2].max() == 0
 
 
 def test_one_class_alone_is_answered(blocks):
     alone = replace(blocks, y=np.where(blocks.splits[0].train, 1, blocks.labels))
-    for name in PREDICTORS:
+    for name in OF_LABELS:
         assert (baseline(name, alone, alone.splits[0]).guess == 1).all()
 
 
@@ -138,10 +138,10 @@ def test_wide_features_and_many_nodes_are_reduced_with_a_note(blocks, monkeypatc
 
 def test_without_trees_the_other_baselines_are_left_and_a_note_says_why(blocks, monkeypatch):
     trees_alone = {"gradient boosting", "gradient boosting with neighbours"}
-    assert set(PREDICTORS) - {*baselines_of(SeveralLabels(121))} == trees_alone
-    assert set(PREDICTORS) == {*baselines_of(SeveralLabels(2))}
+    assert set(OF_LABELS) - {*baselines_of(SeveralLabels(121))} == trees_alone
+    assert set(OF_LABELS) == {*baselines_of(SeveralLabels(2))}
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    assert set(PREDICTORS) - {*baselines_of(SeveralLabels(2))} == trees_alone
+    assert set(OF_LABELS) - {*baselines_of(SeveralLabels(2))} == trees_alone
     assert [*notes(blocks, blocks.splits[0])] == [
         "gradient boosting is left out: trees need LightGBM, which is not installed; "
         "pip install lightgbm"

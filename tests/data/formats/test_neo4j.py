@@ -76,7 +76,8 @@ def test_several_files_are_one_graph_and_groups_keep_ids_apart(write):
     cities = "id:ID(City),size:double,:LABEL\n1,3.5,City\n2,4.5,City\n3,8,City\n"
     lives = ":START_ID(Person),:END_ID(City),:TYPE\n1,1,LIVES\n2,2,LIVES\n"
     text = PEOPLE.replace("Robot", "Person")
-    graph = load(write(a=text, b=cities, c=KNOWS.replace("weight", "heavy"), d=lives))
+    with pytest.warns(UserWarning, match=":TYPE makes 2 types of edges: KNOWS 3, LIVES 2"):
+        graph = load(write(a=text, b=cities, c=KNOWS.replace("weight", "heavy"), d=lives))
     assert graph.n == 9
     assert graph.nodes[:2] == ("Person/1", "Person/2")
     assert graph.nodes[6:] == ("City/1", "City/2", "City/3")
