@@ -2,15 +2,15 @@
 # every check but the slow tests, which are `make slow`, and the longest, which are `make long`; `make
 # data` runs those of `make test` again that ask for real data, which a new machine does not have;
 # `make paper` runs the tests of gcnii_paper, the study, which stand apart;
-# `make docs` builds the manual; `make hostile` runs thousands of hostile inputs; `make lock` pins the
-# newest releases.
+# `make docs` builds the manual; `make outputs` and `make pictures` renew what it shows; `make hostile`
+# runs thousands of hostile inputs; `make lock` pins the newest releases.
 PYTHON ?= python3
 RUN = .venv/bin/
 PIP = $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 PYTEST = $(RUN)python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test data paper slow long mlflow docs hostile lock clean lint types browser database
+.PHONY: demo test data paper slow long mlflow docs outputs pictures hostile lock clean lint types browser database
 .DELETE_ON_ERROR:
 
 demo: .venv/ready
@@ -60,6 +60,13 @@ database:
 docs: .venv/ready-dev
 	$(RUN)python -m sphinx -q -n -W --keep-going docs docs/_build/html
 	@echo 'the manual: docs/_build/html/index.html'
+
+# PAGES="docs/howto/judge.md …" renews these, and PICTURES="report …" these; else, all are renewed.
+outputs: .venv/ready-dev
+	$(RUN)python docs/outputs.py $(PAGES)
+
+pictures: .venv/ready-dev browser
+	$(RUN)python docs/pictures.py $(PICTURES)
 
 hostile: .venv/ready-dev
 	$(RUN)python tests/hostile/run.py --long

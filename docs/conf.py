@@ -41,9 +41,10 @@ nitpick_ignore_regex = [("py:.*", r"(?!gcnii\.).*")]
 
 
 def insert(sphinx: Sphinx, page: str, source: list[str]) -> None:
-    """Append to two pages what the package itself says."""
+    """Append to two pages what the package itself says, and say which blocks are outputs."""
     if page in MADE:
         source[0] += MADE[page]()
+    source[0] = OUTPUT.sub(r"\1```{code-block} text\n\1:class: output\n\n", source[0])
 
 
 def commands() -> str:
@@ -66,6 +67,7 @@ def models() -> str:
 
 # Flags in sentences, as code: "--" would become a dash.  Code itself is passed over.
 FLAG = re.compile(r"^```.*?^```$|`[^`\n]*`|(--[a-z][a-z-]+)", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(r"^( *)```text output.*\n", re.MULTILINE)
 MADE = {"reference/commands": commands, "reference/models": models}
 
 

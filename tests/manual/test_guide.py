@@ -1,4 +1,4 @@
-"""What the manual marks as taking hours, a GPU or a cluster runs, shortened, on a small graph."""
+"""What the manual marks as slow, or for a GPU or a cluster, runs, shortened, on a small graph."""
 
 import re
 import subprocess
@@ -37,7 +37,9 @@ def commands(page):
     """The commands of a page that are not run as they are, but for those that need Slurm."""
     if page == "README.md":
         return [line for line in measured_commands(page) if not line.startswith("make")]
-    unrun = [block for block in blocks(page) if block.mark in ("hours", "gpu", "cluster")]
+    unrun = [
+        block for block in blocks(page) if block.mark in ("minutes", "hours", "gpu", "cluster")
+    ]
     return [line for block in unrun for line in block.lines if "--slurm" not in line]
 
 

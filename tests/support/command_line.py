@@ -65,9 +65,9 @@ def run(*words, cwd, **environment):
     return finish(start(*words, cwd=cwd, **environment))
 
 
-def call(*words, cwd):
+def call(*words, cwd, out=None):
     """Run a command in this process; what it sets in the environment ends with it."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
+    out, err, code = out or io.StringIO(), io.StringIO(), 0
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("always")

@@ -1,0 +1,113 @@
+"""`python docs/pictures.py [NAME…]` makes docs/pictures/NAME.png from what commands write.
+
+A picture is one entry of PICTURES: the commands are run in an empty folder, and Chromium shows the
+page (or SVG) that they wrote, or that a server sends.  The pictures of results (depth, speed,
+scale-growth) are those of `gcnii report figures`.
+"""
+
+import io
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "pictures"
+LARGEST = 120_000  # bytes
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.chromium import launch_options  # noqa: E402
+from support.command_line import call  # noqa: E402
+from support.manual import words  # noqa: E402
+
+
+class Picture(NamedTuple):
+    """What is shown in a picture, and the commands that make it."""
+
+    page: str  # a file that the commands write, or the address of what `server` serves
+    commands: tuple[str, ...]
+    server: str = ""  # a command that goes on running while the picture is taken
+    width: int = 1000  # pixels of the window
+    height: int = 0  # pixels shown; 0: all
+    element: str = ""  # a CSS selector of the element shown; without one, the page
+    act: Callable | None = None  # what to do to the page first, as `act(tab)`
+    dark: bool = False
+
+
+PICTURES: dict[str, Picture] = {}
+
+
+@contextmanager
+def running(command, address, folder):
+    """The server, from when it answers."""
+    if not command:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-m", *words(command)], cwd=folder)
+    try:
+        for _ in range(600):
+            try:
+                urlopen(address).close()
+                break
+            except URLError:
+                time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def take(browser, picture, folder):
+    """The picture as PNG."""
+    for command in picture.commands:
+        answer = call(*words(command)[1:], cwd=folder)
+        if answer.code:
+            raise SystemExit(f"{command}: {answer.err}")
+    is_address = "://" in picture.page
+    address = picture.page if is_address else (folder / picture.page).as_uri()
+    window = {"width": picture.width, "height": picture.height or 800}
+    scheme = "dark" if picture.dark else "light"
+    with running(picture.server, address, folder):
+        tab = browser.new_page(viewport=window, color_scheme=scheme)
+        tab.goto(address)
+        if picture.act:
+            picture.act(tab)
+        if picture.element:
+            return tab.locator(picture.element).first.screenshot()
+        return tab.screenshot(full_page=not picture.height)
+
+
+def smaller(png):
+    """The same with a palette of 256 colours, which text and plots do with."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    image.quantize(256, dither=Image.Dither.NONE).save(out, "png", optimize=True)
+    return out.getvalue()
+
+
+def main(names):
+    """Take the pictures of these names, or all."""
+    from playwright.sync_api import sync_playwright
+
+    options = launch_options() or sys.exit("no Chromium: python tests/support/chromium.py")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(**options)
+        for name in names or PICTURES:
+            with TemporaryDirectory() as folder:
+                png = smaller(take(browser, PICTURES[name], Path(folder)))
+            if len(png) > LARGEST:
+                raise SystemExit(f"{name}: {len(png)} bytes; show less of it than {LARGEST}")
+            (FOLDER / f"{name}.png").write_bytes(png)
+            print(f"docs/pictures/{name}.png: {len(png) // 1000} kB")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
