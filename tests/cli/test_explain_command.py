@@ -20,13 +20,13 @@ def test_a_sentence_comes_first_then_tables_then_the_proof(place):
     answer = call("explain", "three", "pet5", cwd=place)
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
-    assert lines[0].startswith("pet5 is labelled ")
-    assert "mostly because of " in lines[0]
+    assert lines[0].startswith("pet5 is predicted as ")
+    assert " of the score" in lines[1] or " of a score of " in lines[1]
+    assert lines[2].startswith("Removing the 3 strongest edges ")
     heads = [line.split() for line in lines]
-    for head in (["node", "hop", "label", "known", "share"], ["feature", "share"],
-                 ["hop", "nodes", "share"], ["link", "drop", "of", "log", "p"]):  # fmt: skip
+    for head in (["node", "hop", "predicted", "true", "class", "share"], ["feature", "share"],
+                 ["hop", "nodes", "share"], ["edge", "drop", "of", "log", "p"]):  # fmt: skip
         assert head in heads
-    assert any(line.startswith("Without the first ") for line in lines)
     assert any(line.endswith("(10 draws).") for line in lines)
     assert any(line.startswith("The shares add up to the score; the resi") for line in lines)
 
@@ -93,7 +93,7 @@ def test_another_graph_can_be_asked(place, tmp_path):
     edges.write_text(edges.read_text().replace("pet5", "[red]rex"))
     answer = call("explain", "three", "[red]rex", "--graph", tmp_path / "others", cwd=place)
     assert answer.code == 0, answer.err
-    assert "[red]rex is labelled" in answer.out
+    assert "[red]rex is predicted as" in answer.out
     assert any(line.split()[:2] == ["[red]rex", "0"] for line in answer.out.splitlines())
 
 
@@ -103,4 +103,4 @@ def test_a_model_that_looks_at_which_links_there_are_says_so(place):
     answer = call("explain", "attention", "pet5", cwd=place)
     assert "gat looks at which links there are, not at their weights, " in answer.out
     assert "gat is not piecewise linear here: the shares leave " in answer.out
-    assert "Without the first" not in answer.out
+    assert "Removing the " not in answer.out

@@ -8,7 +8,7 @@ import pytest
 
 from gcnii import data, fit
 from gcnii.errors import InputError
-from gcnii.inference.drawing import draw, layout
+from gcnii.inference.drawing import WIDTHS, draw, layout
 from gcnii.inference.explain import MOST, choose_nodes
 
 
@@ -74,3 +74,15 @@ def test_what_is_drawn_is_connected_and_not_too_much():
 def test_an_isolated_node_can_be_drawn(found, tmp_path):
     alone = replace(found, surroundings=found.surroundings[:1], groups=("x",), joined=(), links=())
     assert alone.draw(tmp_path / "alone.png").stat().st_size > 1000
+
+
+def test_an_edge_is_as_wide_as_the_probability_that_falls_without_it(found):
+    def widths(*effects):
+        joined = tuple((0, 1, effect) for effect in effects)
+        lines = draw(replace(found, joined=joined)).axes[0].lines
+        return [line.get_linewidth() for line in lines]
+
+    thin, half, most = widths(0.002, np.log(2), 50)
+    assert thin == pytest.approx(WIDTHS[0], abs=0.02)
+    assert half == pytest.approx(sum(WIDTHS) / 2)
+    assert most == pytest.approx(WIDTHS[1])

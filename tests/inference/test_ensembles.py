@@ -136,7 +136,12 @@ def test_links_of_a_member_without_gradients_are_ranked_by_removal(opened, own, 
     assert found.others == {name: 1.0}
     assert not found.nodes
     assert not found.features
-    assert found.sentence == f"{tested} is labelled {found.label} ({found.probability:.2f})"
+    head, check = found.sentences
+    assert (
+        head
+        == f"Node {tested} is predicted as {found.label} (probability {found.probability:.3f})."
+    )
+    assert check.startswith("Removing the ")
     assert all(tested in (link.source, link.target) for link in found.links)
     assert found.removal.after < found.removal.before
     assert found.draw(tmp_path / "why.svg").exists()

@@ -11,6 +11,7 @@ from gcnii import data, fit
 from gcnii.errors import GraphError, InputError
 from gcnii.graph import Graph, Split
 from gcnii.inference import label_table
+from gcnii.inference.explain import BIAS, OWN, HopShare
 
 SMALL = {"layers": 3, "width": 8, "epochs": 20, "device": "cpu"}
 
@@ -83,21 +84,78 @@ def test_the_score_against_another_class_is_the_difference(graph, result, found)
     assert margin.score == pytest.approx(found.score - second.score, abs=1e-5)
     assert margin.bias == pytest.approx(found.bias - second.bias, abs=1e-5)
     assert margin.exact
-    assert second.sentence.startswith(f"node 3 is not labelled {other} (")
-    assert f"of a lead over {other} of {margin.score:.2f}" in margin.sentence
+    assert second.sentence.startswith(f"node 3 is not predicted as {other} (probability ")
+    assert f" lead over {other}" in margin.sentence
 
 
-def test_the_sentence_names_what_adds_most(found):
-    assert found.sentence.startswith(f"node 3 is labelled {found.label} ({found.probability:.2f})")
-    name, share = max(found.reasons, key=lambda one: one[1])
-    assert f"mostly because of {name} ({share:+.2f})" in found.sentence
-    assert str(found) == found.sentence
+def shared(found, *hops, bias=0.0, **other):
+    """The explanation with these shares of hop 0, 1, …"""
+    one = [HopShare(hop, 1, share) for hop, share in enumerate(hops)]
+    top = max(*hops, bias)
+    name = OWN if top == hops[0] else BIAS if top == bias else "p25"
+    support = sum(max(share, 0) for share in (*hops, bias))
+    about = {"score": sum(hops) + bias, "reasons": ((name, top),), "support": support}
+    return replace(found, hops=tuple(one), bias=bias, **about | other)
 
 
-def test_the_sentence_leaves_out_what_rounds_to_nothing(found):
-    reasons = (("its own features", 0.08), ("p25", 0.0047))
-    assert "because of its own features (+0.08) of" in replace(found, reasons=reasons).sentence
-    assert "because of p25 (+0.00) of" in replace(found, reasons=reasons[1:]).sentence
+def test_the_headline_says_how_much_each_hop_gives(found):
+    head, shares, check = shared(found, 0.8, 1.5, 4, 2.4, 0.8, bias=0.5, support=20).sentences
+    assert head == f"node 3 is predicted as {found.label} (probability {found.probability:.3f})."
+    assert shares == "Nodes 2 and 3 hops away give 64 % of the score, its own features 8 %."
+    assert check == found.removal.sentence(found.label, holds=True)
+    spread = shared(found, 1, *[1.5] * 5, bias=1.5, support=20).sentences[1]
+    assert spread.startswith("Nodes 1 to 3 hops away give 45 % of the score, its own features 10 %")
+    assert spread.endswith(", the model's bias 15 %.")
+    assert str(found) == found.sentence == " ".join(found.sentences)
+
+
+def test_mostly_is_said_of_what_gives_half_of_all_that_speaks_for_the_label(found):
+    some = shared(found, 4.9, 5.1, support=10)
+    assert "mostly" not in replace(some, reasons=((OWN, 4.9),)).sentence
+    most = shared(found, 5, 4.5, bias=0.5)
+    assert ", mostly because of its own features (50 % of the score)." in most.sentences[0]
+    assert most.sentences[1] == "Nodes 1 hop away give 45 % of the score."
+    assert "mostly" not in replace(most, holds=False).sentence
+
+
+def test_shares_that_cancel_are_no_percentages(found):
+    some = shared(found, -3, 5, bias=1, support=12)
+    assert some.sentences[1] == (
+        "Nodes 1 hop away give +5.00 of a score of 3.00, its own features -3.00, "
+        "the model's bias +1.00."
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change", "said"),
+    [
+        (0.9991, 0.9968, "", "lowers the probability of 7 from 0.999 to 0.997: no single edge dec"),
+        (0.9991, 0.9991, "", "leaves the probability of 7 at 0.999: no single edge decides."),
+        (0.9, 0.6, "", "lowers the probability of 7 from 0.900 to 0.600."),
+        (
+            0.9,
+            0.3,
+            "9 is predicted",
+            "lowers the probability of 7 from 0.900 to 0.300, and 9 is pr",
+        ),
+        (0.6, 0.8, "", "raises the probability of 7 from 0.600 to 0.800: the estimate by gradient"),
+    ],
+)
+def test_what_the_check_showed_is_said(found, before, after, change, said):
+    removal = replace(found.removal, before=before, after=after, change=change)
+    assert f"Removing the 3 strongest edges {said}" in removal.sentence("7", holds=True) + "."
+
+
+def test_edges_whose_removal_changes_the_prediction_decide(graph, result):
+    P = result.predict_proba(graph, "cpu", ensemble=False)
+    unsure = np.argsort(P.max(1))[:4]
+    found = [result.explain(graph, f"node {i}", device="cpu") for i in unsure]
+    changed = [one for one in found if one.removal and one.removal.change]
+    assert changed
+    for one in changed:
+        other = "dog" if one.label == "cat" else "cat"
+        assert one.removal.after < 0.5 < one.removal.before
+        assert one.sentence.endswith(f", and {other} is predicted: these edges decide.")
 
 
 def test_a_proof_runs_on_the_graph_without_the_links(graph, result, found):
@@ -195,8 +253,8 @@ def test_each_of_several_labels_is_explained_by_itself():
         found = result.explain(graph, 5, label=name, device="cpu")
         assert found.probability == pytest.approx(P[5, j], abs=1e-6)
         assert found.exact
-        verb = "is labelled" if name in found.predicted.split(";") else "is not labelled"
-        assert found.sentence.startswith(f"5 {verb} {name} (")
+        verb = "is predicted" if name in found.predicted.split(";") else "is not predicted"
+        assert found.sentence.startswith(f"Node 5 {verb} as {name} (")
 
 
 def test_nodes_that_are_normalised_together_have_a_share_without_a_way(graph):

@@ -22,7 +22,7 @@ def test_who_types_an_id_sees_label_probability_and_why(browser, client, width, 
         answer = client.ask("/predict", {"ids": ["a 5"]})[1]["answers"][0]
         assert tab.inner_text("#label") == answer["label"]
         assert f"probability {answer['probability']:.3f}" in tab.inner_text("#how")
-        assert "a 5 is labelled" in tab.inner_text("#why")
+        assert "a 5 is predicted as" in tab.inner_text("#why")
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         assert min(tab.eval_on_selector_all("p:visible, td, h1", chromium.CONTRAST)) > 4.5
         assert tab.heard == []

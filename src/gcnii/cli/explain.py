@@ -11,8 +11,8 @@ from rich.table import Table
 
 from gcnii.cli.options import Overwrite, print_json, refuse_below_one, refuse_unwritable
 from gcnii.cli.predict import ASKED, Asked, Bundle, notice_change
-from gcnii.cli.terminal import table_console
-from gcnii.errors import InputError, visible
+from gcnii.cli.terminal import say, table_console
+from gcnii.errors import InputError
 from gcnii.files import refuse_replacing
 from gcnii.inference.explain import TOP, Explanation, HopShare, LinkEffect, Proof
 from gcnii.report.figures import is_figure
@@ -28,7 +28,7 @@ Label = Annotated[
 Against = Annotated[
     str | None, Parameter(help="Another label; the difference of the two scores is explained.")
 ]
-Top = Annotated[int, Parameter(help="How many nodes, features, hops and links to show.")]
+Top = Annotated[int, Parameter(help="How many nodes, features, hops and edges to show.")]
 File = Annotated[
     Path | None, Parameter(help="A .png or .svg file for a drawing of the neighbourhood.")
 ]
@@ -68,22 +68,24 @@ def explain(
 
 
 def _print(found: Explanation, top: int) -> None:
-    print(visible(f"{found.sentence}."), end="\n\n")
+    for sentence in found.sentences:
+        say(sentence)
+    print()
     console = table_console()
     for table in _tables(found, top):
         console.print(table, "")
     if found.unranked:
-        print(f"{found.unranked}.")
+        say(f"{found.unranked}.")
     if found.removal:
-        print(*_proof(found.removal, found.label), sep="\n")
+        say(_at_random(found.removal, found.label))
     if found.attributed:
-        print(visible(_adds_up(found)))
+        say(_adds_up(found))
     for note in found.notes:
-        print(visible(f"{note[0].upper()}{note[1:]}."))
+        say(f"{note[0].upper()}{note[1:]}.")
 
 
 def _tables(found: Explanation, top: int) -> Iterable[Table]:
-    nodes = plain_table("node", "hop", "label", "known", "share", numbers=slice(4, 5))
+    nodes = plain_table("node", "hop", "predicted", "true class", "share", numbers=slice(4, 5))
     for one in found.nodes:
         about = (str(one.node), _hop(one.hop), one.label, one.known or "")
         nodes.add_row(*about, _signed(one.share))
@@ -102,7 +104,7 @@ def _tables(found: Explanation, top: int) -> Iterable[Table]:
 
 
 def _link_table(links: Sequence[LinkEffect]) -> Table:
-    table = plain_table("link", "", "", "drop of log p", numbers=slice(3, 4))
+    table = plain_table("edge", "", "", "drop of log p", numbers=slice(3, 4))
     for link in links:
         table.add_row(str(link.source), "–", str(link.target), f"{link.effect:.4f}")
     return table
@@ -117,20 +119,12 @@ def _shortened(hops: Sequence[HopShare], top: int) -> Iterable[tuple[str, int, f
         yield name, sum(one.nodes for one in rest), sum(one.share for one in rest)
 
 
-def _proof(removal: Proof, label: str) -> Iterable[str]:
-    if len(removal.links) > 1:
-        several = f"the first {len(removal.links)} links"
-    else:
-        several = "the first link"
-    yield visible(
-        f"Without {several}, normalised anew: the probability of {label} is {removal.after:.3f}, "
-        f"before {removal.before:.3f}."
-    )
-    if removal.after >= removal.before:
-        yield "It does not fall: the estimate, which is by a gradient, does not hold here."
-    yield (
-        f"Without as many links drawn from its 2-hop neighbourhood: {removal.random_mean:.3f} "
-        f"± {removal.random_deviation:.3f} ({len(removal.random)} draws)."
+def _at_random(removal: Proof, label: str) -> str:
+    """What removing as many edges that are not the strongest does."""
+    return (
+        f"With as many random edges of its 2-hop neighbourhood removed, the probability of {label} "
+        f"is {removal.random_mean:.3f} ± {removal.random_deviation:.3f} "
+        f"({len(removal.random)} draws)."
     )
 
 

@@ -1,6 +1,7 @@
 """stdout and stderr: streams that are safe to print to, tables, progress bars.
 
-Tables are as wide as the terminal; in a file or a pipe, as wide as they need to be.  Where stderr
+Tables are as wide as the terminal; in a file or a pipe, as wide as they need to be, unless the
+environment has COLUMNS.  Where stderr
 is not a terminal, plain lines take the place of bars.  What goes to stderr is made visible where it
 is printed: Rich's bars would be shown as escapes.
 """
@@ -13,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -122,8 +124,20 @@ class _VisibleConsole(Console):
 def table_console(narrow: int = NARROW) -> Console:
     """A console on stdout that is `narrow` columns wide or more, and never wraps in a pipe."""
     console = _VisibleConsole(highlight=False)
-    console.width = max(console.width, narrow) if console.is_terminal else WIDE
+    console.width = _width(console, narrow)
     return console
+
+
+def _width(console: Console, narrow: int) -> int:
+    """Of a terminal, or what COLUMNS says."""
+    asked = console.is_terminal or os.environ.get("COLUMNS")
+    return max(console.width, narrow) if asked else WIDE
+
+
+def say(text: str) -> None:
+    """Print sentences, wrapped between words where tables would be."""
+    width = table_console().width
+    print(fill(visible(text), width, break_long_words=False, break_on_hyphens=False))
 
 
 @contextmanager

@@ -217,10 +217,14 @@ class BestRun:
         warm = calibrated(self.scores(P).cpu().double(), self.run)
         return self.target.answers(warm)
 
+    def without(self, node: int, dropped: Ints) -> Floats:
+        """(k,) probabilities of a node without some edges: the rest is normalised again."""
+        return np.asarray(self.predict_proba(self.links.without(dropped))[node])
+
     def probability(self, asked: ExplainedScore, dropped: Ints | None = None) -> float:
-        """Of the class that is explained, without some links: the rest is normalised anew."""
-        kept = None if dropped is None else self.links.without(dropped)
-        return float(self.predict_proba(kept)[asked.node, asked.label])
+        """Of the class that is explained, without some edges."""
+        row = self.P[asked.node] if dropped is None else self.without(asked.node, dropped)
+        return float(row[asked.label])
 
     def log_probability(self, asked: ExplainedScore, kept: Tensor) -> Tensor:
         """() its logarithm, with a gradient to `kept`."""
@@ -515,9 +519,10 @@ class EnsembleAnswer:
         """Of the blended probability, before its temperature; by the networks' gradients."""
         found = np.zeros(len(self.links))
         if self.by_removal:
-            before = log(max(self.probability(asked, np.zeros(0, np.int64)), TINY))
+            before = log(max(float(self.P[asked.node, asked.label]), TINY))
             for i in np.flatnonzero((self.links.ends == asked.node).any(0))[:MOST]:
-                found[i] = before - log(max(self.probability(asked, np.array([i])), TINY))
+                after = self.without(asked.node, np.array([i]))[asked.label]
+                found[i] = before - log(max(float(after), TINY))
             return found
         whole = max(float(self.blended[asked.node, asked.label]), TINY)
         for network, weight in self._runs(asked.node):
@@ -530,16 +535,13 @@ class EnsembleAnswer:
             np.add.at(found, place, part * network.effects(asked))
         return found
 
-    def probability(self, asked: ExplainedScore, dropped: Ints) -> float:
-        """All members answer for the graph without these links."""
-        P = self.P
-        if len(dropped):
-            kept, weights = self.links.without(dropped), self.graph.weights
-            weights = None if weights is None else weights[kept]
-            rest = replace(self.graph, edges=self.graph.edges[:, kept], weights=weights)
-            again = Asked(rest, self.asked.known, self.asked.device)
-            P = self._tempered(self.ensemble.said(again)[0])
-        return float(P[asked.node, asked.label])
+    def without(self, node: int, dropped: Ints) -> Floats:
+        """(k,) all members answer for a node of the graph without these edges."""
+        kept, weights = self.links.without(dropped), self.graph.weights
+        weights = None if weights is None else weights[kept]
+        rest = replace(self.graph, edges=self.graph.edges[:, kept], weights=weights)
+        again = Asked(rest, self.asked.known, self.asked.device)
+        return np.asarray(self._tempered(self.ensemble.said(again)[0])[node])
 
     def paths(self, node: int) -> tuple[Floats, Ints]:
         """Along edges in both directions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import expm1
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,12 @@ LONGEST = 22  # letters of a name
 STYLES = (*OTHERS[:2], FAMILY["gcnii"], *OTHERS[2:4], FAMILY["gcnii-star"])
 REST = LineStyle(GREY, "h", "-")  # of the labels beyond these
 SIZES = (60, 520)  # points², from a share of nothing to the largest
-WIDTHS = (0.6, 5.5)  # points, likewise of links
-HOW_TO_READ = "below a name: what its features add to the score; wide: a link that matters"
+WIDTHS = (0.6, 7.0)  # points, of an edge that changes nothing, and of one that changes all
+HOW_TO_READ = (
+    "below a name: what its features add to the score\n"
+    "width of an edge: how far the probability falls without it"
+)
+LITTLE = 1e-3  # of the probability: an edge that moves less is neither for nor against it
 CLOSER = 0.75  # power of the hop that is its circle's radius: the first one needs most room
 ROUNDS = 60  # of moving names apart
 FOR, AGAINST, NEUTRAL = "#333333", "#C44E52", "#BBBBBB"
@@ -100,15 +105,15 @@ def _tree(nodes: Sequence[NodeShare], joined: Sequence[tuple[int, int, float]]) 
 
 
 def _draw_links(axes: Axes, places: Positions, joined: Sequence[tuple[int, int, float]]) -> None:
-    largest = max((abs(effect) for *_, effect in joined), default=0) or 1
     for u, v, effect in sorted(joined, key=lambda link: abs(link[2])):
-        colour = FOR if effect > 0 else AGAINST if effect < 0 else NEUTRAL
-        strength = abs(effect) / largest
+        strength = -expm1(-abs(effect))  # of the probability, as the effect is of its logarithm
+        against, matters = effect < 0, strength >= LITTLE
+        colour = NEUTRAL if not matters else AGAINST if against else FOR
         axes.plot(
             *places[[u, v]].T,
             color=colour,
             linewidth=WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) * strength,
-            linestyle="--" if effect < 0 else "-",
+            linestyle="--" if matters and against else "-",
             alpha=0.4 + 0.4 * strength,
             zorder=1,
         )
@@ -191,7 +196,8 @@ def _legend(figure: Figure, styles: Mapping[str, LineStyle], found: Explanation)
     if not found.unranked:
         keys.append(Line2D([], [], color=FOR, linewidth=2.5))
         keys.append(Line2D([], [], color=AGAINST, linestyle="--", linewidth=2.5))
-        names += ["link for it", "link against it"]
+        keys.append(Line2D([], [], color=NEUTRAL, linewidth=1))
+        names += ["edge for it", "edge against it", "of little effect"]
     columns = min(len(keys), 4)
     legend = figure.legend(keys, names, loc="outside lower center", ncols=columns, frameon=False)
     for text in legend.get_texts():

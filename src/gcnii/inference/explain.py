@@ -34,6 +34,12 @@ from gcnii.results.result import Result, Trained
 from gcnii.train.features import COLUMNS
 from gcnii.train.hardware import ordinary_autograd, suited_threads
 
+OWN, BIAS = "its own features", "the model's bias"
+MOSTLY = 0.5  # of all that speaks for a label: what gives less is not why it has it
+NAMED = 0.1  # of the score: a bias that adds less is left to the table
+ROUNDS = 0.005  # of the score: less is 0 %
+CLEAR = 0.1  # a fall of the probability
+
 
 @dataclass(frozen=True)
 class NodeShare:
@@ -83,13 +89,33 @@ class Proof:
     """The probability of the label with all links, without some, and without random ones.
 
     links   that were dropped
-    random  probabilities, one for each draw of as many links from the neighbourhood
+    random  probabilities, one for each draw of as many edges from the neighbourhood
+    change  what their removal changes of the prediction, in words; empty if it stays
     """
 
     links: tuple[LinkEffect, ...]
     before: float
     after: float
     random: tuple[float, ...]
+    change: str
+
+    def sentence(self, label: str, holds: bool) -> str:
+        """`Removing the 3 strongest edges lowers the probability of 7 from … to …: …`."""
+        several = len(self.links) > 1
+        what = f"the {len(self.links)} strongest edges" if several else "the strongest edge"
+        before, after = f"{self.before:.3f}", f"{self.after:.3f}"
+        if self.after > self.before and before != after:
+            how = f"raises the probability of {label} from {before} to {after}"
+            return f"Removing {what} {how}: the estimate by gradient does not hold here."
+        lowers = f"lowers the probability of {label} from {before} to {after}"
+        how = lowers if before != after else f"leaves the probability of {label} at {before}"
+        if self.change:
+            how += (
+                f", and {self.change}: {'these edges decide' if several else 'this edge decides'}"
+            )
+        elif holds and self.before - self.after < CLEAR:
+            how += ": no single edge decides"
+        return f"Removing {what} {how}."
 
     @property
     def random_mean(self) -> float:
@@ -124,6 +150,7 @@ class Explanation:
                  = sum of all shares of nodes (or of features, or of hops) + bias + residual
     nodes, features   those with the largest shares
     reasons      what adds most to the score, and how much: nodes, or the bias
+    support      the sum of all that adds to it: of nodes, and the bias
     residual     what is left over: of rounding where `exact`, else because the model is not
                  piecewise linear
     links        those that support the label most; empty if `unranked` says why there are none
@@ -152,6 +179,7 @@ class Explanation:
     hops: tuple[HopShare, ...]
     bias: float
     reasons: tuple[tuple[str, float], ...]
+    support: float
     residual: float
     exact: bool
     links: tuple[LinkEffect, ...]
@@ -176,21 +204,67 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        """`17 is labelled b (0.93) mostly because of …`."""
-        verb = "is labelled" if self.holds else "is not labelled"
-        head = f"{self.node} {verb} {self.label} ({self.probability:.2f})"
-        if not self.attributed:
-            return head
-        # What rounds to +0.00 is not a reason that counts, unless there is no other.
-        clear = [one for one in self.reasons if one[1] >= 0.005] or self.reasons[:1]
-        named = [f"{name} ({share:+.2f})" for name, share in clear]
-        if not named:
-            return f"{head}; no node and no bias speaks for it"
-        last = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
-        why = " mostly because of" if self.holds else "; what speaks for it most is"
-        whole = self.unit if self.against is None else f"a lead over {self.against}"
+        """`Node 17 is predicted as b (probability 0.930). Nodes …` and what the check showed."""
+        return " ".join(self.sentences)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is predicted; where its score comes from; what happens without the edges."""
+        who = f"Node {self.node}" if isinstance(self.node, int) else str(self.node)
+        verb = "is predicted" if self.holds else "is not predicted"
+        head = f"{who} {verb} as {self.label} (probability {self.probability:.3f})"
+        main = self.main_reason if self.holds else None
+        if main:
+            name, share = main
+            head += f", mostly because of {name} ({self._amount(share)} of {self._whole})"
+        check = self.removal and self.removal.sentence(self.label, self.holds)
+        parts = (f"{head}.", self._shares(main), check)
+        return tuple(one for one in parts if one)
+
+    @property
+    def main_reason(self) -> tuple[str, float] | None:
+        """The node, or the bias, that gives at least half of all that speaks for the label."""
+        if not self.attributed or not self.reasons:
+            return None
+        name, share = self.reasons[0]
+        return (name, share) if share >= MOSTLY * self.support else None
+
+    @property
+    def _in_percent(self) -> bool:
+        """Whether shares are parts of the score: it is positive, and nothing exceeds it."""
+        parts = (*(one.share for one in self.hops), self.bias)
+        return self.score > 0 and all(-ROUNDS * self.score <= one <= self.score for one in parts)
+
+    def _amount(self, share: float) -> str:
+        if self._in_percent:
+            return f"{100 * share / self.score:.0f} %".removeprefix("-")  # of 0
+        return f"{share:+.2f}".replace("-0.00", "+0.00")
+
+    @property
+    def _whole(self) -> str:
+        unit = self.unit.removeprefix("a ")
+        name = unit if self.against is None else f"lead over {self.against}"
         some = f" in members of weight {sum(self.weights.values()):.2f}" if self.others else ""
-        return f"{head}{why} {last} of {whole} of {self.score:.2f}{some}"
+        if self._in_percent:
+            return f"the {name}{some}"
+        return f"{'a ' if name != 'log-odds' else ''}{name} of {self.score:.2f}{some}"
+
+    def _shares(self, main: tuple[str, float] | None) -> str:
+        """`Nodes 2 and 3 hops away give 64 % of the score, its own features 8 %.`"""
+        if not self.attributed:
+            return ""
+        parts = [] if (far := _most_of_the_others(self.hops)) is None else [far]
+        parts += [(OWN, one.share) for one in self.hops if one.hop == 0]
+        if abs(self.bias) >= NAMED * abs(self.score):
+            parts.append((BIAS, self.bias))
+        # What the first sentence has named already is not named again.
+        parts = [one for one in parts if main is None or one[0] != main[0]]
+        if not parts:
+            return "" if main else f"No node and no bias adds to {self._whole}."
+        first, *rest = [(name, self._amount(share)) for name, share in parts]
+        verb = "give" if first[0].endswith(("away", OWN)) else "gives"
+        named = f"{first[0][:1].upper()}{first[0][1:]} {verb} {first[1]} of {self._whole}"
+        return f"{', '.join([named, *(f'{name} {amount}' for name, amount in rest)])}."
 
     def __str__(self) -> str:
         return self.sentence
@@ -363,6 +437,7 @@ class _Answer:
             hops=_hops(own.nodes, self.hops),
             bias=own.bias,
             reasons=self._reasons(),
+            support=float(own.nodes.clip(0).sum()) + max(own.bias, 0.0),
             residual=own.residual,
             exact=own.exact,
             links=self._named(strong),
@@ -406,10 +481,10 @@ class _Answer:
         """What adds most to the score, by name: nodes, or the bias."""
         own, me = self.shares, self.asked.node
         found = [
-            ("its own features" if i == me else str(self._name(i)), float(own.nodes[i]))
+            (OWN if i == me else str(self._name(i)), float(own.nodes[i]))
             for i in np.argsort(-own.nodes, kind="stable")[:REASONS]
         ]
-        order = sorted([*found, ("the model's bias", own.bias)], key=lambda one: -one[1])
+        order = sorted([*found, (BIAS, own.bias)], key=lambda one: -one[1])
         return tuple(one for one in order[:REASONS] if one[1] > 0)
 
     def _features(self, columns: Ints) -> tuple[FeatureShare, ...]:
@@ -434,10 +509,20 @@ class _Answer:
         around, random = near(self.ends, self.hops), np.random.default_rng(0)
         count = min(len(dropped), len(around))
         drawn = [random.choice(around, count, replace=False) for _ in range(DRAWS)]
-        before, after, *others = (
-            self.subject.probability(self.asked, some) for some in (dropped[:0], dropped, *drawn)
-        )
-        return Proof(self._named(dropped), before, after, tuple(others))
+        rows = [self.subject.without(self.asked.node, some) for some in (dropped, *drawn)]
+        after, *others = (float(row[self.asked.label]) for row in rows)
+        before = float(self.P[self.asked.node, self.asked.label])
+        return Proof(self._named(dropped), before, after, tuple(others), self._change(rows[0]))
+
+    def _change(self, row: Floats) -> str:
+        """What differs in the prediction where the explained label no longer holds; else empty."""
+        ids, target = self.result.decide(row[None], ensemble=False), self.result.label_target
+        held, holds = self._holds([self.asked.node])[0], target.indicators(ids)[0, self.asked.label]
+        if not held or holds:
+            return ""
+        if target.exclusive:
+            return f"{target.shown(ids)[0]} is predicted"
+        return f"{self.names[self.asked.label]} is no longer predicted"
 
     def _joined(self, drawn: Ints) -> tuple[tuple[int, int, float], ...]:
         """The links among these nodes: two places in `drawn`, and the effect."""
@@ -466,6 +551,29 @@ def _largest(added: Floats, top: int) -> Ints:
     """The places of the largest shares, by size; those that add nothing are left out."""
     order = np.argsort(-np.abs(added), kind="stable")[:top]
     return np.asarray(order[added[order] != 0])
+
+
+def _most_of_the_others(hops: Sequence[HopShare]) -> tuple[str, float] | None:
+    """The fewest neighbouring hops that give at least half of what other nodes give, in words.
+
+    All of them where other nodes speak against the label.
+    """
+    others = [one for one in hops if one.hop]
+    if not others:
+        return None
+    total, some = _sum_of(others), others
+    for count in range(len(others), 0, -1):
+        spans = [others[i : i + count] for i in range(len(others) - count + 1)]
+        best = max(spans, key=_sum_of)
+        if total > 0 and _sum_of(best) >= total / 2:
+            some = best
+    near, far = some[0].hop, some[-1].hop
+    joined = {1: f"{near}", 2: f"{near} and {far}"}.get(len(some), f"{near} to {far}")
+    return f"nodes {joined} {'hop' if far == 1 else 'hops'} away", _sum_of(some)
+
+
+def _sum_of(hops: Sequence[HopShare]) -> float:
+    return sum(one.share for one in hops)
 
 
 def _hops(added: Floats, hops: Floats) -> tuple[HopShare, ...]:
