@@ -109,6 +109,7 @@ class Form:
                                    those that a sparse product gathers
     products  dense products of a layer in an epoch: forward, backward and in evaluation
     kept      matrices that backward needs of a layer
+    again     those of them that a segment holds whose layers are computed again
     masked    whether dropout's masks are hashed in steps of their own
     """
 
@@ -117,15 +118,16 @@ class Form:
     evaluation: float
     products: tuple[int, int, int]
     kept: int
+    again: int
     masked: bool
 
 
 # One kernel a layer in each direction (performance.md counts its passes).
-NARROW_ON_GPU = Form(4, 6, 3, (1, 3, 1), kept=2, masked=False)
+NARROW_ON_GPU = Form(4, 6, 3, (1, 3, 1), kept=2, again=1, masked=False)
 # Gather, product and ReLU with dropout apart.
-WIDE_ON_GPU = Form(6, 9, 6, (1, 2, 1), kept=2, masked=False)
+WIDE_ON_GPU = Form(6, 9, 6, (1, 2, 1), kept=2, again=2, masked=False)
 # nn/engine/fused.py: α H0 is added (3 numbers), ReLU (2); backward adds to dH0 (3), masks dZ (3).
-ON_CPU = Form(5, 6, 5, (1, 2, 1), kept=2, masked=True)
+ON_CPU = Form(5, 6, 5, (1, 2, 1), kept=2, again=2, masked=True)
 # What several processes add to each of the three: the product by others' columns is written, and
 # read by the one kernel, or added to the sums.
 READ, ADDED = 2, 4
@@ -216,7 +218,7 @@ H200 = Device(
     name="h200",
     kind="cuda",
     memory=139 * GIB,
-    fixed=66 * 2**20,
+    fixed=96 * 2**20,
     link=450e9,
     network=50e9,
     host=55e9,
@@ -228,8 +230,8 @@ _H200 = {
     "gather": 2.35e12,
     "beyond": 4.1e12,
     "cache": 60e6,
-    "layer": 20e-6,
-    "epoch": 0.5e-3,
+    "layer": 6.2e-6,
+    "epoch": 0.165e-3,
     "mask": 8 * 4 / 4.1e12,  # eight passes of integers
 }
 # Full float32 within the fused layer: three products in TF32, whose registers leave room for fewer
@@ -336,8 +338,8 @@ def estimated_cut(size: Size, parts: int) -> Cut:
 
 
 # Bytes for each entry of P̃: its links, both orders of its values and columns, and on a GPU the
-# kernels' layouts of both.  The difference of two lines of `gcnii bench edges`, by their entries.
-ENTRY: dict[Kind, float] = {"cuda": 129, "cpu": 88}
+# kernels' layouts of both.  Fitted to the lines of `gcnii bench edges` and `products`.
+ENTRY: dict[Kind, float] = {"cuda": 76, "cpu": 88}
 # Bytes for each number of a sparse X: values and columns in both orders, and what dropout leaves;
 # the last for each replica.
 STORED, DROPPED = {"cuda": 60, "cpu": 38}, 8
@@ -378,7 +380,7 @@ def memory(size: Size, network: Network, device: Device, cut: Cut, devices: int 
     matrix = cut.nodes * network.width * item * network.replicas
     P = ENTRY[kind] * size.entries * share * (1 if wide == 1 else 1.3)
     weights = WEIGHTS[kind] * 4 * wide * network.weights(size.d, size.k) * network.replicas
-    kept, host = _kept(network, form.kept)
+    kept, host = _kept(network, form)
     return Memory(
         P=P,
         X=_features(size, kind, network) * share * wide,
@@ -392,11 +394,11 @@ def memory(size: Size, network: Network, device: Device, cut: Cut, devices: int 
     )
 
 
-def _kept(network: Network, each: int) -> tuple[float, float]:
+def _kept(network: Network, form: Form) -> tuple[float, float]:
     """Matrices that are kept on the device, and on the host."""
     if network.memory == "keep":
-        return each * network.layers, 0.0
-    at_hand = each * min(network.segment, network.layers)
+        return form.kept * network.layers, 0.0
+    at_hand = form.again * min(network.segment, network.layers)
     if network.memory == "offload":
         return at_hand + 2, network.offloaded  # one on its way in, and one out
     return network.segments + at_hand, 0.0

@@ -34,7 +34,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(folder):
-    answer = call("train", "lopsided", *SHORT, "--out", "bundle", cwd=folder)
+    words = ("--metric", "accuracy", "--out", "bundle")
+    answer = call("train", "lopsided", *SHORT, *words, cwd=folder)
     assert answer.code == 0, answer.err
     return answer
 

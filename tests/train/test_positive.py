@@ -100,9 +100,9 @@ def test_evaluate_takes_another_class_than_the_training(fraud, result):
 def test_a_class_that_is_not_there_is_refused_before_training(fraud, three):
     sentence = "positive must be a class of payments, got 'frau'; did you mean 'fraud'. known: 'fr"
     with pytest.raises(InputError, match=sentence):
-        fit(fraud, positive="frau", **SMALL)
+        fit(fraud, positive="frau", metric="ap", **SMALL)
     with pytest.raises(InputError, match=r"positive must be a name, got 1.5"):
-        fit(fraud, positive=1.5, **SMALL)
+        fit(fraud, positive=1.5, metric="ap", **SMALL)
     split = three.splits[0]
     blind = replace(three, splits=(replace(split, val=split.val & (three.labels != 2)),))
     with pytest.raises(GraphError, match="needs nodes with and without the label 'c', but all val"):
@@ -112,7 +112,7 @@ def test_a_class_that_is_not_there_is_refused_before_training(fraud, three):
 def test_classes_without_names_are_named_by_their_numbers(fraud):
     bare = replace(fraud, classes=None)
     assert positive_class(bare, "1") == 1
-    assert fit(bare, positive=1, **SMALL | {"epochs": 1}).positive_name == "1"
+    assert fit(bare, positive=1, metric="ap", **SMALL | {"epochs": 1}).positive_name == "1"
     assert positive_class(bare) == 0
 
 
