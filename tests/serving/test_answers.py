@@ -1,11 +1,10 @@
 """What a server answers is what `predict`, `predict_new` and `explain` say."""
 
-import io
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from support.serving import streams
 
 from gcnii.inference.predict import label_table
 from gcnii.serving.records import ARROW
@@ -102,14 +101,6 @@ def test_the_model_is_described(client, graph):
     assert found["columns"]["a 0"] == "numeric"
     assert found["metric"] == "accuracy"
     assert 0 < found["test_mean"] <= 1
-
-
-def streams(*tables):
-    sink = io.BytesIO()
-    for table in tables:
-        with pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table)
-    return sink.getvalue()
 
 
 def test_arrow_goes_in_and_out(client, row):
