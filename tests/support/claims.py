@@ -21,7 +21,7 @@ from gcnii.cost import H200, LEFT, Cut, Network, estimate
 from gcnii.data.catalog import Size
 from gcnii.graph import Graph
 from gcnii.graph.weights import SKEWED
-from gcnii.inference import baselines, evaluate
+from gcnii.inference import baselines, evaluate, explain
 from gcnii.targets.interval import wilson
 from gcnii.train.features import MOSTLY
 from gcnii.train.group import PAUSE
@@ -598,6 +598,7 @@ CODE = [
     ),
     Claim(EVALUATION, "the means differ by more than # and", constants(evaluate.HOMOPHILY)),
     Claim(EVALUATION, "at least # % of the test nodes", percents(baselines.SHARE)),
+    Claim("docs/understand/explanations.md", "falls by less than #;", constants(explain.CLEAR)),
     *(
         Claim(page, "the heaviest 1 % of the edges carry # % of", percents(SKEWED))
         for page in ("docs/howto/tables.md", "docs/reference/columns.md")
