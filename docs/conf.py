@@ -1,6 +1,8 @@
 """The manual, built by `make docs`; nothing in it is loaded from another host."""
 
 import re
+import sys
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
@@ -12,7 +14,8 @@ project = "gcnii"
 author = "the authors of gcnii"
 copyright = "the authors of gcnii; MIT licence"
 release = version = gcnii.__version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+sys.path.insert(0, str(Path(__file__).parent))  # for mathml
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
 exclude_patterns = ["_build"]
 
 html_theme = "furo"
@@ -24,6 +27,12 @@ html_show_sphinx = False
 
 # Links to headings as GitHub has them, which shows the same pages.
 myst_heading_anchors = 4
+
+# Formulas as GitHub has them, between dollars; an amount such as $5 is none.
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_allow_space = False
+myst_dmath_allow_digits = False
+html_math_renderer = "mathml"
 
 # Notebooks are text, and run when the manual is built; a cell that fails ends the build.
 nb_execution_mode = "force"
