@@ -539,8 +539,8 @@ MEASURED = [
     Claim(DOCTOR, "easier to read with depth (# % at layer 0, # % at layer 64)", untrained),
     Claim(
         DOCTOR,
-        "reach # and # hops on average; GCN and the residual GCN pass only $\\lambda < #$ and reach "
-        "# and # hops.",
+        "reach # and # hops on average; GCN and the residual GCN pass only $\\lambda < #$ and "
+        "reach # and # hops.",
         reach,
     ),
     Claim("docs/understand/filters.md", "is within # of personalised PageRank", near_pagerank),
