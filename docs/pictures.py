@@ -40,7 +40,13 @@ class Picture(NamedTuple):
     dark: bool = False
 
 
-PICTURES: dict[str, Picture] = {}
+PICTURES: dict[str, Picture] = {
+    "tune": Picture(
+        "runs/digits/search.png",
+        ("gcnii tune digits --trials 24 --epochs 40 --seeds 1 --out runs/digits",),
+        element="img",
+    ),
+}
 
 
 @contextmanager

@@ -380,14 +380,18 @@ GRAPH_HEADS = ("graph", "best baseline", "best member", *EFFORTS, "left out", "l
 MEMBER_HEADS = ("member", "validation", "test", "weight", "without it", "seconds")
 
 
+def points_table() -> str:
+    """The points of the portfolio, as docs/understand/defaults.md has them."""
+    return markdown_table(POINT_HEADS, map(_point_row, PORTFOLIO))
+
+
 def defaults_tables(documents: Sequence[Document]) -> str:
-    """The points, the graphs and the members, as docs/understand/defaults.md has them."""
+    """The graphs and the members, as docs/evidence/settings.md has them."""
     rows = [_row(document) for document in documents]
     means = [fmean(row[i] for row in rows) for i in range(len(rows[0]))]
     pairs = zip(documents, rows, strict=True)
     named = [[str(one["graph"]), *_cells(row, one)] for one, row in pairs]
     tables = (
-        markdown_table(POINT_HEADS, map(_point_row, PORTFOLIO)),
         markdown_table(GRAPH_HEADS, [*named, ["**mean**", *_cells(means)]]),
         markdown_table(MEMBER_HEADS, _member_rows(documents)),
     )

@@ -1,4 +1,4 @@
-"""The table of calibration in docs/understand/evaluation.md."""
+"""The table of calibration in docs/evidence/answers.md."""
 
 import json
 

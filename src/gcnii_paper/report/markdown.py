@@ -31,7 +31,7 @@ NAMED = 6  # cells of the paper's own models that are off; more are counted
 
 
 def takeaway(grids: Iterable[Grid], figures: Iterable[PaperFigure]) -> list[str]:
-    """One sentence on all printed numbers and the paper's own models; then what does not hold.
+    """One sentence on the paper's own models and all printed numbers; then what does not hold.
 
     A number that is printed twice and has the same runs counts once.
     """
@@ -42,22 +42,28 @@ def takeaway(grids: Iterable[Grid], figures: Iterable[PaperFigure]) -> list[str]
     if not judged:
         return [f"None of the {len(cells)} numbers that the paper prints has been measured yet."]
     own = [shown for shown in judged if shown.cell.model.startswith("gcnii")]
-    sentences = (_verdicts(judged) + _own(own), _off(own), _claims(figures), _left_out(cells))
+    sentences = (_own(own) + _verdicts(judged), _off(own), _claims(figures), _left_out(cells))
     return [sentence for sentence in sentences if sentence]
 
 
+def _own(own: Sequence[TableCell]) -> str:
+    if not own:
+        return ""
+    kept, rest = _counted(own)
+    return f"The paper's own models replicate in {kept} of {len(own)} numbers{rest}. "
+
+
 def _verdicts(judged: Sequence[TableCell]) -> str:
+    kept, rest = _counted(judged)
+    again = "printed numbers that were measured again with their settings"
+    return f"Of all {len(judged)} {again}, {kept} replicate{'s' if kept == 1 else ''}{rest}."
+
+
+def _counted(judged: Sequence[TableCell]) -> tuple[int, str]:
+    """How many replicate, and what the others are."""
     counts = Counter(shown.word for shown in judged)
     rest = [f"{_are(counts[word])} {word}" for word in JUDGED[1:] if counts[word]]
-    kept, s = counts["replicates"], "s" if counts["replicates"] == 1 else ""
-    again = "printed numbers that were measured again with their settings"
-    first = f"{kept} of the {len(judged)} {again} replicate{s}"
-    return f"{first}; {_joined(rest)}." if rest else f"{first}."
-
-
-def _own(own: Sequence[TableCell]) -> str:
-    kept = sum(shown.word == "replicates" for shown in own)
-    return f" Of the {len(own)} of the paper's own models {kept} replicate." if own else ""
+    return counts["replicates"], f"; {_joined(rest)}" if rest else ""
 
 
 def _off(own: Sequence[TableCell]) -> str:

@@ -149,9 +149,22 @@ def _times(line: Document, runs: int = 1) -> tuple[str, str]:
 def findings(folder: Path) -> str:
     """What docs/evidence/performance.md begins with."""
     bench = Bench(folder)
-    about = (_more(bench), _large(bench["products-cuda"]), _sampled(bench), _floor(bench))
-    rest = "".join(f"- {sentence}\n" for sentence in (*about, _growth(bench)))
-    return f"{comparison(folder)}\n{rest}"
+    found = (_one(bench), _more(bench), _large(bench["products-cuda"]), _sampled(bench))
+    every = (*found, _floor(bench), _growth(bench))
+    return "".join(f"- {sentence}\n" for sentence in every) + comparison(folder)
+
+
+def _one(bench: Bench) -> str:
+    words = []
+    for names in ((ALONE, COMPILED), (ON_CPU,)):
+        record = bench[names[0]]
+        ours = ours_in(record)[0]
+        first = bench.others(ours, *names)[0]
+        where = _where(record, ours).removesuffix(", one run")
+        name = NAMES[first.line["who"]]
+        times = f"{first.times:.1f} times as long in the fastest other code there ({name})"
+        words.append(f"{_times(ours)[0]} on {where}, and {times}")
+    return f"**One run.** An epoch takes {'; '.join(words)}."
 
 
 def _more(bench: Bench) -> str:

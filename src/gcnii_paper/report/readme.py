@@ -16,7 +16,7 @@ from gcnii.train.recipe import Recipe
 from gcnii.tuning.question import BASELINES, OF_VIEWS
 from gcnii_paper.ablating import ablation_tables, read_ablations
 from gcnii_paper.calibrating import calibration_table, read_calibrations
-from gcnii_paper.defaults import defaults_tables, read_defaults
+from gcnii_paper.defaults import defaults_tables, points_table, read_defaults
 from gcnii_paper.documents import read_folder
 from gcnii_paper.explaining import explaining_table, read_measured
 from gcnii_paper.rare import rare_table, read_rare
@@ -118,23 +118,26 @@ def update_readme(root: Path) -> list[Path]:
     measured = {
         "README.md": [summary(cells, rows, bench)],
         "docs/evidence/performance.md": [findings(bench), speed_tables(read_records(bench))],
-        "docs/howto/tune.md": [tuning_table(read_studies(results / "tuning"))],
         "docs/understand/over-smoothing.md": [visit_markdown(results / "doctor" / "cora.json")],
-        "docs/understand/explanations.md": [
-            explaining_table(read_measured(results / "explain" / "cora.json"))
-        ],
-        "docs/understand/evaluation.md": [
-            calibration_table(read_calibrations(results / "calibration"))
+        "docs/evidence/answers.md": [
+            calibration_table(read_calibrations(results / "calibration")),
+            explaining_table(read_measured(results / "explain" / "cora.json")),
+            rare_table(read_rare(results / "rare")),
         ],
         "docs/evidence/beyond.md": [
             findings_table(read_findings(beyond / "studies")),
             ablation_tables(read_ablations(beyond / "ablation")),
         ],
-        "docs/howto/few-labels.md": [consistency_table(results / "consistency")],
-        "docs/understand/memory.md": [speed_tables(read_records(results / "memory"))],
-        "docs/evidence/scale.md": [scale_tables(bench)],
-        "docs/howto/rare-classes.md": [rare_table(read_rare(results / "rare"))],
-        "docs/understand/defaults.md": [defaults_tables(read_defaults(results / "defaults"))],
+        "docs/evidence/scale.md": [
+            scale_tables(bench),
+            speed_tables(read_records(results / "memory")),
+        ],
+        "docs/understand/defaults.md": [points_table()],
+        "docs/evidence/settings.md": [
+            defaults_tables(read_defaults(results / "defaults")),
+            tuning_table(read_studies(results / "tuning")),
+            consistency_table(results / "consistency"),
+        ],
     }
     texts = {root / page: _filled(root / page, *parts) for page, parts in measured.items()}
     texts[docs / "evidence" / "results.md"] = all_results(cells, rows)

@@ -1,4 +1,4 @@
-"""docs/evidence/scale.md: a table over several machines that share no disk, then in one."""
+"""docs/tutorials/reproduce.md: a table over several machines that share no disk, then in one."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from support.tiny_cells import cell
 
 from gcnii_paper.tables import registry as tables
 
-RECIPE = Path(__file__).parents[3] / "docs" / "evidence" / "scale.md"
+RECIPE = Path(__file__).parents[3] / "docs" / "tutorials" / "reproduce.md"
 CELLS = (cell("GCNII", runs=2), cell("GCN", "deep-gcn", runs=2))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.made_up_cells import around, measured
 
-from gcnii_paper.defaults import defaults_tables, read_defaults
+from gcnii_paper.defaults import defaults_tables, points_table, read_defaults
 from gcnii_paper.report.beyond import beyond_rows, findings_table, read_findings
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import LINES, draw_depth
@@ -66,9 +66,10 @@ def test_the_page_of_speed_has_the_findings_and_the_tables_that_results_give():
     assert parts_marked((ROOT / "docs" / "evidence" / "performance.md").read_text("utf-8")) == parts
 
 
-def test_the_page_of_memory_has_the_tables_that_results_give():
+def test_the_page_of_scale_has_the_tables_of_memory_that_results_give():
     tables = speed_tables(read_records(ROOT / "results" / "memory"))
-    assert marked((ROOT / "docs" / "understand" / "memory.md").read_text("utf-8")) == tables
+    page = (ROOT / "docs" / "evidence" / "scale.md").read_text("utf-8")
+    assert parts_marked(page)[1] == tables
     assert "gcnii predict" in tables
 
 
@@ -77,14 +78,23 @@ def test_the_page_of_the_doctor_has_the_advice_and_the_table_that_results_give()
     assert marked((ROOT / "docs" / "understand" / "over-smoothing.md").read_text("utf-8")) == found
 
 
-def test_the_page_of_defaults_has_the_tables_that_results_give():
-    tables = defaults_tables(read_defaults(ROOT / "results" / "defaults"))
-    assert marked((ROOT / "docs" / "understand" / "defaults.md").read_text("utf-8")) == tables
+def test_the_page_of_defaults_has_the_points_of_the_portfolio():
+    page = (ROOT / "docs" / "understand" / "defaults.md").read_text("utf-8")
+    assert marked(page) == points_table()
+
+
+def test_the_page_of_settings_has_what_defaults_and_searches_reached():
+    page = (ROOT / "docs" / "evidence" / "settings.md").read_text("utf-8")
+    assert parts_marked(page)[:2] == [
+        defaults_tables(read_defaults(ROOT / "results" / "defaults")),
+        tuning_table(read_studies(ROOT / "results" / "tuning")),
+    ]
 
 
 def test_the_page_of_consistency_has_the_runs_that_results_hold():
     table = consistency_table(ROOT / "results" / "consistency")
-    assert marked((ROOT / "docs" / "howto" / "few-labels.md").read_text("utf-8")) == table
+    page = (ROOT / "docs" / "evidence" / "settings.md").read_text("utf-8")
+    assert parts_marked(page)[2] == table
     flags = [line.split("|")[1] for line in table.splitlines()[2:]]
     assert flags[0] == "none"
     assert flags[-1].startswith("`--views 4 --drop-node 0.3 --consistency 1 --sharpen 0.3")
@@ -201,7 +211,7 @@ def test_updating_changes_nothing_but_the_marked_part(project):
         ("README.md", 1),
         ("docs/evidence/performance.md", 2),
         ("docs/understand/over-smoothing.md", 1),
-        ("docs/understand/explanations.md", 1),
+        ("docs/evidence/answers.md", 3),
     ],
 )
 def test_a_page_without_a_place_for_results_is_refused(name, places, project):

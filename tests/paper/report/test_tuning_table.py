@@ -1,4 +1,4 @@
-"""docs/howto/tune.md shows what the studies in results/tuning hold."""
+"""docs/evidence/settings.md shows what the studies in results/tuning hold."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_each_study_is_a_row_with_its_command():
 
 def test_the_page_holds_the_table():
     table = tuning_table(read_studies(ROOT / "results" / "tuning"))
-    assert table in (ROOT / "docs" / "howto" / "tune.md").read_text("utf-8")
+    assert table in (ROOT / "docs" / "evidence" / "settings.md").read_text("utf-8")
 
 
 def test_a_damaged_study_is_named(tmp_path):
