@@ -26,7 +26,7 @@ def test_the_manual_builds_leads_somewhere_and_loads_nothing_from_another_host(t
 def test_the_notebooks_run_and_have_pictures(tmp_path):
     site = built(tmp_path / "html")
     for notebook in ("digits", "over-smoothing", "customers"):
-        text = (site / "notebooks" / f"{notebook}.html").read_text("utf-8")
+        text = (site / "tutorials" / f"{notebook}.html").read_text("utf-8")
         assert "cell_output" in text
         assert "../_images/" in text
         assert "Traceback" not in text
