@@ -4,18 +4,17 @@ import re
 import sys
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 import gcnii
-from gcnii.cli import app as command_line
-from gcnii.nn import MODELS
 
 project = "gcnii"
 author = "the authors of gcnii"
 copyright = "the authors of gcnii; MIT licence"
 release = version = gcnii.__version__
-sys.path.insert(0, str(Path(__file__).parent))  # for mathml
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+sys.path.insert(0, str(Path(__file__).parent))  # for its modules
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "generated"]
 exclude_patterns = ["_build"]
 
 html_theme = "furo"
@@ -49,37 +48,23 @@ napoleon_google_docstring = False
 nitpick_ignore_regex = [("py:.*", r"(?!gcnii\.).*")]
 
 
-def insert(sphinx: Sphinx, page: str, source: list[str]) -> None:
-    """Append to two pages what the package itself says, and say which blocks are outputs."""
-    if page in MADE:
-        source[0] += MADE[page]()
+OUTPUT = re.compile(r"^( *)```text output.*\n", re.MULTILINE)
+SHORT = 40  # characters of code in a sentence that are not broken over lines
+
+
+def mark_outputs(sphinx: Sphinx, page: str, source: list[str]) -> None:
+    """Tell what a command prints from the command."""
     source[0] = OUTPUT.sub(r"\1```{code-block} text\n\1:class: output\n\n", source[0])
 
 
-def commands() -> str:
-    """The help of every command, as the command line has it."""
-    text = command_line.generate_docs(output_format="markdown", heading_level=1)
-    text = text[text.index("**Commands**:") :]
-    text = text.replace(" -m sphinx [OPTIONS]", " [OPTIONS]")  # the program that runs this
-    return FLAG.sub(lambda found: f"`{found[1]}`" if found[1] else found[0], text)
-
-
-def models() -> str:
-    """The card of every model, as a table."""
-    rows = ["|model|use it when|equation|paper|", "|---|---|---|---|"]
-    for name, model in MODELS.items():
-        card = model.card
-        equation = card.equation.replace("|", "\\|").replace("*", "\\*")
-        rows.append(f"|`{name}`|{card.when}|{equation}|{card.paper}|")
-    return "\n".join(rows)
-
-
-# Flags in sentences, as code: "--" would become a dash.  Code itself is passed over.
-FLAG = re.compile(r"^```.*?^```$|`[^`\n]*`|(--[a-z][a-z-]+)", re.MULTILINE | re.DOTALL)
-OUTPUT = re.compile(r"^( *)```text output.*\n", re.MULTILINE)
-MADE = {"reference/commands": commands, "reference/models": models}
+def keep_together(sphinx: Sphinx, page: nodes.document) -> None:
+    """Keep short code in one line: a flag is not broken after its dashes."""
+    for code in page.findall(nodes.literal):
+        if len(code.astext()) <= SHORT:
+            code["classes"].append("short")
 
 
 def setup(sphinx: Sphinx) -> None:
     """What Sphinx calls before it reads the pages."""
-    sphinx.connect("source-read", insert)
+    sphinx.connect("source-read", mark_outputs)
+    sphinx.connect("doctree-read", keep_together)

@@ -1,19 +1,22 @@
 """The reference names what files really hold, and every command and public name."""
 
+import inspect
 import json
 import re
 
 from support.command_line import call
-from support.manual import ROOT
+from support.manual import ROOT, made_pages
 
 import gcnii
 from gcnii.data.formats import packed
+from gcnii.nn import MODELS
 from gcnii.results import bundle
+from gcnii.train.recipe import RECIPE_FIELDS
 from gcnii.tuning import closing, question
 from gcnii_paper import ledger
 
 FORMATS = (ROOT / "docs/reference/formats.md").read_text("utf-8")
-API = (ROOT / "docs/reference/api.md").read_text("utf-8")
+MADE = made_pages()
 
 
 def section(title):
@@ -69,7 +72,43 @@ def test_what_train_prints_as_json_is_named(tmp_path):
     assert set(json.loads(answer.out)) <= named(section("Bundle").split("train --json")[1])
 
 
-def test_every_public_name_is_on_the_python_page():
-    rooms = ("analysis", "data", "inference", "nn", "__version__")
-    shown = re.findall(r"^\.\. auto\w+:: ([\w.]+)", API, re.MULTILINE)
-    assert set(dir(gcnii)) - set(rooms) <= set(shown)
+def test_every_public_name_has_a_page_with_members_that_exist():
+    rooms = {"analysis", "data", "inference", "nn", "__version__"}
+    names = [name for group in MADE.API.values() for name in group]
+    assert len(names) == len(set(names))
+    assert set(dir(gcnii)) - rooms <= set(names)
+    for group in MADE.API.values():
+        for name, members in group.items():
+            assert inspect.getdoc(MADE.thing(name)), name
+            assert all(hasattr(MADE.thing(name), one) for one in members.split()), name
+
+
+def test_a_command_has_a_page_with_all_of_its_flags_and_where_it_is_used():
+    page = MADE.command_page("gcnii predict")
+    for flag in ("--coverage FLOAT", "--add PATH", "--ensemble, --no-ensemble", "BUNDLE"):
+        assert f"```{{option}} {flag}\n" in page
+    assert "One of `lac`, `aps`. Default: `lac`." in page
+    assert "(../../howto/new-nodes.md)" in page
+    assert MADE.summary_of("gcnii data check").startswith("Check a graph of your own.")
+    assert "[`gcnii data pack`](data-pack.md)" in MADE.command_page("gcnii data")
+    assert all(f"(commands/{name}.md)" in MADE.table_of_commands() for name in ("train", "bench"))
+
+
+def test_the_table_of_settings_says_what_is_declared():
+    table = MADE.settings()
+    assert "|`lr`|0.01|number > 0|Learning rate of Adam|" in table
+    assert "|`focal`|0.0|number in [0, 10]|" in table
+    assert "64: `gcnii`, `gcnii-star`<br>8: `gcnii-plus`" in table
+    assert "`label_threshold`<br>`--label-threshold`|`half`|`half`, `validation`|" in table
+    for name in RECIPE_FIELDS:
+        assert table.count(f"\n|`{name}`") == 1
+
+
+def test_models_that_are_recommended_stand_apart_from_the_rest():
+    first, rest = MADE.models().split("## For comparison")
+    assert [name for name, one in MODELS.items() if one.card.when] == re.findall(
+        r"^### `(.*)`$", first, re.MULTILINE
+    )
+    assert [name for name, one in MODELS.items() if not one.card.when] == re.findall(
+        r"^\|`(.*?)`\|", rest, re.MULTILINE
+    )

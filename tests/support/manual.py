@@ -14,6 +14,7 @@ its first 12 lines, `tail=12` its last.
 """
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -36,11 +37,23 @@ FAILS = "fails"
 OUTPUT = re.compile(r"output(?: (?:head|tail)=[1-9]\d*)?")
 TERMINAL = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 VIEWERS = ("cat", "head", "ls")  # of what a command wrote
+# Those that are written; those that docs/generated.py makes lie a folder deeper.
 PAGES = sorted(
-    str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md") if "_build" not in path.parts
+    str(path.relative_to(ROOT))
+    for pattern in ("docs/*.md", "docs/*/*.md")
+    for path in ROOT.glob(pattern)
+    if "_build" not in path.parts
 )
 # A block within a list is indented.
 FENCE = re.compile(r"^( *)```(\w+)([^\n{]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+
+
+def made_pages():
+    """The module that makes pages of the package, docs/generated.py."""
+    spec = importlib.util.spec_from_file_location("generated", ROOT / "docs/generated.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Block(NamedTuple):
