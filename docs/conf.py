@@ -20,6 +20,15 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
+html_js_files = [("copy.js", {"defer": "defer"})]
+html_logo = html_favicon = "_static/mark.svg"
+# Blues near those of the pictures; code is small enough for 100 columns.
+BLUE, LIGHT_BLUE = "#0068a3", "#56b4e9"
+COLOURED = ("brand-primary", "brand-content", "api-name", "api-pre-name")
+html_theme_options = {
+    "light_css_variables": {f"color-{name}": BLUE for name in COLOURED} | {"code-font-size": "78%"},
+    "dark_css_variables": {f"color-{name}": LIGHT_BLUE for name in COLOURED},
+}
 html_title = f"gcnii {release}"
 html_copy_source = False
 html_show_sphinx = False
@@ -49,7 +58,11 @@ nitpick_ignore_regex = [("py:.*", r"(?!gcnii\.).*")]
 
 
 OUTPUT = re.compile(r"^( *)```text output.*\n", re.MULTILINE)
-SHORT = 40  # characters of code in a sentence that are not broken over lines
+GROUP = re.compile(
+    r'<p class="caption" role="heading"><span class="caption-text">(.*?)</span></p>\s*'
+    r"(<ul.*?\n</ul>\n?)(?=<p class=\"caption|\s*$)",
+    re.DOTALL,
+)
 
 
 def mark_outputs(sphinx: Sphinx, page: str, source: list[str]) -> None:
@@ -57,14 +70,20 @@ def mark_outputs(sphinx: Sphinx, page: str, source: list[str]) -> None:
     source[0] = OUTPUT.sub(r"\1```{code-block} text\n\1:class: output\n\n", source[0])
 
 
-def keep_together(sphinx: Sphinx, page: nodes.document) -> None:
-    """Keep short code in one line: a flag is not broken after its dashes."""
-    for code in page.findall(nodes.literal):
-        if len(code.astext()) <= SHORT:
-            code["classes"].append("short")
+def fold_navigation(
+    sphinx: Sphinx, page: str, template: str, context: dict[str, str], doctree: nodes.document
+) -> None:
+    """Fold the groups of the navigation, all but the one of the page."""
+
+    def folded(found: re.Match[str]) -> str:
+        opened = " open" if "current" in found[2] else ""
+        return f"<details{opened}><summary>{found[1]}</summary>\n{found[2]}</details>"
+
+    tree = context["furo_navigation_tree"]
+    context["furo_navigation_tree"] = GROUP.sub(folded, tree)
 
 
 def setup(sphinx: Sphinx) -> None:
     """What Sphinx calls before it reads the pages."""
     sphinx.connect("source-read", mark_outputs)
-    sphinx.connect("doctree-read", keep_together)
+    sphinx.connect("html-page-context", fold_navigation, priority=900)  # after the theme

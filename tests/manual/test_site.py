@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from support.chromium import CONTRAST, launched
 from support.manual import PAGES, ROOT, made_pages
 
 from gcnii.nn import MODELS
@@ -13,20 +14,64 @@ from gcnii.train.recipe import RECIPE_FIELDS
 API = made_pages().API
 LOADED = re.compile(r"<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*>")
 LINK = re.compile(r'<a\b[^>]*href="([^"#:?]*)(?:#([^"]*))?"')
+# What is in a page and reaches beyond the window, but for what scrolls by itself.
+WIDER = """() => [...document.querySelectorAll("article *")]
+  .filter(one => !one.closest("pre, table, .math, .cell_output"))
+  .filter(one => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map(one => one.textContent.slice(0, 60))"""
 TARGET = re.compile(r'\bid="([^"]*)"')
 REMOTE = re.compile(r"""(?:src|href|data|srcset)=["']?(?:https?:)?//""")
 
 
-@pytest.mark.slow
-def test_the_manual_builds_leads_somewhere_and_loads_nothing_from_another_host(tmp_path):
-    # A notebook that is not run has no language.
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The manual without its notebooks run; one that is not run has no language."""
     unrun = ("-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer")
-    site = built(tmp_path / "html", *unrun)  # it takes a while, so all is looked at in one test
+    return built(tmp_path_factory.mktemp("site") / "html", *unrun)
+
+
+browser = pytest.fixture(scope="module")(launched)
+
+
+@pytest.mark.slow
+def test_the_manual_builds_leads_somewhere_and_loads_nothing_from_another_host(site):
     every_page_is_there(site)
     nothing_is_loaded_from_another_host(site)
     links_within_the_manual_lead_somewhere(site)
     a_command_a_name_and_a_setting_have_their_places(site)
     formulas_need_no_script(site)
+
+
+@pytest.mark.slow
+def test_only_tables_code_and_formulas_are_wider_than_a_phone(site, browser):
+    tab = browser.new_page(viewport={"width": 390, "height": 800})
+    for page in sorted(site.rglob("*.html")):
+        tab.goto(page.as_uri())
+        assert tab.evaluate(WIDER) == [], page
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390, page
+    tab.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_at_1280_pixels_all_is_in_view_and_legible(site, browser, scheme):
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab = context.new_page()
+    tab.goto((site / "howto/tables.html").as_uri())
+    for part in (".sidebar-tree details[open] a.current", ".toc-tree", "article h1"):
+        box = tab.locator(part).first.bounding_box()
+        assert box["x"] >= 0, part
+        assert box["x"] + box["width"] <= 1280, part
+    assert tab.locator(".sidebar-tree details[open]").count() == 1
+    code = tab.locator("div.highlight-sh:not(.output) div.highlight").first
+    code.hover()
+    code.locator(".copy").click()
+    tab.wait_for_function("document.querySelector('.highlight-sh .copy').textContent == 'Copied'")
+    assert tab.evaluate("navigator.clipboard.readText()") == code.locator("pre").inner_text()
+    assert tab.locator(".output .copy").count() == 0
+    assert min(tab.locator("article p, article a, article h2").evaluate_all(CONTRAST)) >= 4.5
+    context.close()
 
 
 @pytest.mark.long
