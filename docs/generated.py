@@ -67,6 +67,7 @@ API: dict[str, dict[str, str]] = {
         "EpochReport": "train_loss val_loss val",
         "CsvLog": "",
         "TensorBoard": "",
+        "mlflow.MlflowLog": "",
         "StopTraining": "",
     },
     "Your own training loop": {
@@ -81,6 +82,8 @@ API: dict[str, dict[str, str]] = {
 }
 MADE_ELSEWHERE = ("Result", "Ensemble", "Tuned", "EpochReport")  # by a function: no arguments shown
 FIELDS = ("n", "d", "m", "k")  # described by the class as well
+
+ABILITIES = ("edge weights", "types of edges", "several processes", "sampled neighbours")
 
 # Flags in sentences, as code: "--" would become a dash.  Code itself is passed over.
 FLAG = re.compile(r"^```.*?^```$|`[^`\n]*`|(--[a-z][a-z-]+)", re.MULTILINE | re.DOTALL)
@@ -246,6 +249,15 @@ def models() -> str:
         if name not in first:
             equation = model.card.equation.replace("|", "\\|").replace("*", "\\*")
             parts.append(f"|`{name}`|{equation}|{model.card.paper}|")
+    parts += ["", "## What each can do", "", f"|model|{'|'.join(ABILITIES)}|", "|---" * 5 + "|"]
+    for name, model in MODELS.items():
+        able = (
+            model.card.uses_graph and model.card.uses_weights,
+            model.card.uses_graph and model.uses_types,
+            model.can_be_cut,
+            model.supports_sampling,
+        )
+        parts.append(f"|`{name}`|{'|'.join('yes' if one else '–' for one in able)}|")
     return "\n".join(parts)
 
 

@@ -3,7 +3,9 @@
 import inspect
 import json
 import re
+from dataclasses import replace
 
+import pytest
 from support.command_line import call
 from support.manual import ROOT, made_pages
 
@@ -66,6 +68,29 @@ def test_versions_are_those_of_the_code():
     }
 
 
+def test_every_column_of_labels_is_named():
+    graph = gcnii.load("csbm", n=120)
+    numbers = replace(graph, y=graph.X[:, :1].astype(float), classes=None, targets=("views",))
+    for one, name in ((graph, "CLASS"), (numbers, "NAME")):
+        table = gcnii.to_table(gcnii.fit(one, "gcnii", layers=2, epochs=3), coverage=0.9)
+        shown = {re.sub(r"\(.*\)", f"({name})", column) for column in table.column_names}
+        assert shown <= set(re.findall(r"`([\w()]+)`", section("Labels"))), shown
+
+
+def test_what_an_onnx_file_says_of_itself_is_named(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    result = gcnii.fit(gcnii.load("csbm", n=60), "gcnii", layers=2, epochs=3)
+    model = onnx.load(gcnii.export_onnx(result, tmp_path / "model.onnx"))
+    assert {one.key for one in model.metadata_props} <= named(section("ONNX"))
+    assert f"(opset {model.opset_import[0].version})" in section("ONNX")
+
+
+def test_every_tensor_and_key_of_a_packed_graph_is_named():
+    assert {*packed.PLAIN, *packed.TEXTS, *packed.DOCUMENT, "targets"} <= named(
+        section("Packed graph")
+    )
+
+
 def test_what_train_prints_as_json_is_named(tmp_path):
     small = ("--layers", "2", "--width", "4", "--epochs", "2")
     answer = call("train", "csbm", *small, "--json", "--quiet", cwd=tmp_path)
@@ -105,10 +130,13 @@ def test_the_table_of_settings_says_what_is_declared():
 
 
 def test_models_that_are_recommended_stand_apart_from_the_rest():
-    first, rest = MADE.models().split("## For comparison")
+    first, rest, able = re.split("\n## (?:For comparison|What each can do)\n", MADE.models())
     assert [name for name, one in MODELS.items() if one.card.when] == re.findall(
         r"^### `(.*)`$", first, re.MULTILINE
     )
     assert [name for name, one in MODELS.items() if not one.card.when] == re.findall(
         r"^\|`(.*?)`\|", rest, re.MULTILINE
     )
+    assert "\n|`gat`|–|–|–|yes|" in able  # neither weights nor types of edges
+    assert "\n|`gcnii`|yes|yes|yes|–|" in able
+    assert "\n|`mlp`|–|–|yes|–|" in able
