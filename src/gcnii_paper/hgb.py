@@ -2,7 +2,7 @@
 
     python -m gcnii_paper.hgb FOLDER [GRAPH …] [--seeds 5] [--out results/typed]
 
-trains GCNII with 4 layers, and else the settings that a graph of one's own has, on ACM.zip, DBLP.zip
+trains GCNII with 4 layers, else the settings that a graph of one's own has, on ACM.zip, DBLP.zip
 and IMDB.zip of FOLDER (github.com/CrawlScript/gnn_datasets, HGB/): with `edge_types use` and with
 `ignore`, once per seed.  Training and test labels are the benchmark's, and each seed draws its own
 fifth of the training labels to validate on.  results/typed becomes a table for docs/.
@@ -100,7 +100,7 @@ def _split(
 ) -> Split:
     """A fifth of the training nodes of each class, drawn by the seed, validates."""
     strata = y if y.ndim == 1 else np.where((y >= 0).all(1), 0, -1)
-    val = hold_out(np.where(train, strata, -1), FIFTH, np.random.default_rng(seed))
+    val = hold_out(np.where(train, strata, -1), FIFTH, np.random.default_rng((seed, 1)))
     return Split(train=train & ~val, val=val, test=test)
 
 
