@@ -8,6 +8,7 @@ from support.small_studies import QUICK
 
 import gcnii
 from gcnii.results.fit import Session
+from gcnii.targets.scores import ACCURACY
 from gcnii.tuning import closing as room
 from gcnii.tuning.closing import Difference, Tuned, close, confirmed, reserve
 from gcnii.tuning.question import BASELINES, FRESH, Question
@@ -167,7 +168,7 @@ def test_the_reserve_is_the_time_of_the_finalists_the_winner_and_the_baselines()
 class Scored:
     """A result of which only the test scores are asked for."""
 
-    metric, measured, plan = "accuracy", "accuracy", None
+    metric, measured, score, plan = "accuracy", "accuracy", ACCURACY, None
 
     def __init__(self, *test):
         self.test = np.array(test)

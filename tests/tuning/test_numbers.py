@@ -2,14 +2,19 @@
 
 import numpy as np
 import pytest
+from rich.console import Console
 from support.amounts import diffused
 
 import gcnii
+from gcnii.analysis.report import draw_study, trial_table
 from gcnii.members.known import Known
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
 from gcnii.results.ensemble import greedy
 from gcnii.targets import target_of
+from gcnii.targets.scores import number_shown
+from gcnii.tuning.closing import Difference
+from gcnii.tuning.trials import value_of
 
 HOW = {"effort": "quick", "epochs": 20, "device": "cpu"}
 
@@ -90,3 +95,45 @@ def test_a_member_of_a_number_below_zero_weighs_what_it_would_above():
     graph = diffused(side=4)
     here, there = (greedy(members - by, y - by, target_of(graph)) for by in (0, 1e6))
     np.testing.assert_allclose(here, there)
+
+
+@pytest.fixture(scope="module")
+def tuned(grid):
+    how = {"epochs": 30, "layers": 2, "device": "cpu", "threads": 1}
+    return gcnii.tune(grid, metric="mae", models=["gcn", "mlp"], trials=4, seeds=2, **how)
+
+
+def test_the_setting_with_the_lowest_error_wins(tuned):
+    scores = [trial.score for trial in tuned.trials if trial.outcome == "complete"]
+    assert len(set(scores)) > 1
+    assert scores == sorted(scores)
+    frozen = [one for one in tuned.trials if one.outcome == "complete"]
+    assert [value_of(vars(one) | {"lost": False}) for one in frozen] == [-one for one in scores]
+
+
+def test_what_a_search_found_is_said_in_units(tuned):
+    assert f"gcn, {number_shown(tuned.winner.score)}" in tuned.lines()[0]
+    assert tuned.verdict.startswith("The graph helps: gcn is ")
+    assert " of MAE below an MLP" in tuned.verdict
+    assert "points" not in " ".join(tuned.lines())
+    console = Console(width=200)
+    with console.capture() as said:
+        console.print(trial_table(tuned.document()))
+    assert "by validation (MAE)\n" in said.get()
+    figure = draw_study(tuned.document())
+    assert figure.axes[0].get_ylabel() == "validation MAE"
+    low, high = figure.axes[0].get_ylim()
+    assert low < tuned.winner.score < high
+
+
+def test_a_lost_trial_is_worse_than_any_error():
+    assert value_of({"lost": True, "settings": {"metric": "mae"}}) < -1e20
+    assert value_of({"lost": True, "settings": {}}) == 0
+    assert value_of({"lost": False, "settings": {"metric": "rmse"}, "val": [1.0, 3.0]}) == -2
+
+
+@pytest.mark.slow
+def test_the_lead_of_one_ensemble_over_another_has_an_error_over_the_nodes(grid, ensemble):
+    lead = Difference.of(ensemble, ensemble.member(ensemble.members[0].name))
+    assert lead.error > 0
+    assert str(lead).endswith(number_shown(lead.error))

@@ -51,7 +51,7 @@ from gcnii.report.figures import (
     styles_of,
 )
 from gcnii.report.tables import plain_table
-from gcnii.targets.scores import percent
+from gcnii.targets.scores import EVERY, Score, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -379,19 +379,24 @@ SETTINGS_SHOWN = (
 def trial_table(document: Document) -> Group:
     """The ten best trials."""
     table = plain_table("", "val", "±", "model", "settings", numbers=slice(3))
-    trials, won = document["trials"], document["winner"]["number"]
+    trials, won, measured = document["trials"], document["winner"]["number"], _score(document)
     # The default may win without having been trained with all seeds.
     best = [one for one in trials if one["outcome"] == "complete" or one["number"] == won]
     for place, trial in enumerate(best[:BEST_TRIALS], 1):
-        score, spread = _score(trial["val"])
+        score, spread = map(measured.shown, _mean_and_error(trial["val"]))
         settings = words(trial["settings"], trial["model"], document)
         table.add_row(str(place), score, spread, trial["model"], settings)
-    return Group(f"The best settings by validation ({document['measured']} in %)", table)
+    return Group(f"The best settings by validation ({measured.name}{measured.in_percent})", table)
 
 
-def _score(val: list[float]) -> tuple[str, str]:
+def _score(document: Document) -> Score:
+    """What the trials of a study are compared by."""
+    return next(one for one in EVERY if one.name == document["measured"])
+
+
+def _mean_and_error(val: list[float]) -> tuple[float, float]:
     error = float(np.std(val, ddof=1) / np.sqrt(len(val))) if len(val) > 1 else 0.0
-    return percent(fmean(val)), percent(error)
+    return fmean(val), error
 
 
 def words(settings: Mapping[str, object], model: str, document: Document) -> str:
@@ -436,12 +441,12 @@ def draw_study(document: Document) -> Figure:
 def _draw_trials(
     axes: Axes, document: Document, trials: list[Document], styles: Mapping[str, LineStyle]
 ) -> None:
-    scored = [trial for trial in trials if trial["outcome"] != "lost"]
+    scored, measured = [one for one in trials if one["outcome"] != "lost"], _score(document)
     for model in dict.fromkeys(trial["model"] for trial in scored):
         style = styles[model]
         for outcome, face in (("complete", style.colour), ("given up", "none")):
             own = [one for one in scored if (one["model"], one["outcome"]) == (model, outcome)]
-            x, y = [one["number"] for one in own], [100 * fmean(one["val"]) for one in own]
+            x, y = [one["number"] for one in own], _heights(own, measured)
             label = model if outcome == "complete" else None
             axes.scatter(
                 x,
@@ -452,21 +457,27 @@ def _draw_trials(
                 edgecolors=style.colour,
                 facecolors=face,
             )
-    _draw_best(axes, [one for one in scored if one["outcome"] == "complete"])
+    _draw_best(axes, [one for one in scored if one["outcome"] == "complete"], measured)
     axes.set_xlabel("trial (hollow: given up early)")
-    axes.set_ylabel(f"validation {document['measured']} in %")
+    axes.set_ylabel(f"validation {measured.name}{measured.in_percent}")
     axes.set_title(f"{document['graph']}: {document['tried']} settings")
 
 
-def _draw_best(axes: Axes, complete: list[Document]) -> None:
+def _heights(trials: list[Document], measured: Score) -> list[float]:
+    return [measured.scale * fmean(one["val"]) for one in trials]
+
+
+def _draw_best(axes: Axes, complete: list[Document], measured: Score) -> None:
+    """The best so far; a lower end that hides the worst trials."""
     if complete:
-        scores = [100 * fmean(one["val"]) for one in complete]
+        sign = -1 if measured.lower_is_better else 1
+        scores = sign * np.array(_heights(complete, measured))
         best = np.maximum.accumulate(scores)
         numbers = [one["number"] for one in complete]
-        axes.step(numbers, best, where="post", color=GREY, label="best so far", zorder=0)
+        axes.step(numbers, sign * best, where="post", color=GREY, label="best so far", zorder=0)
         low = float(np.percentile(scores, 10))
-        span = max(best[-1] - low, 1.0)
-        axes.set_ylim(low - 0.35 * span, best[-1] + 0.1 * span)
+        span = max(best[-1] - low, measured.scale / 100 if sign > 0 else 1e-9)
+        axes.set_ylim(*sorted((sign * (low - 0.35 * span), sign * (best[-1] + 0.1 * span))))
 
 
 def _draw_importances(axes: Axes, document: Document, colour: str) -> None:

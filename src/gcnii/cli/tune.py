@@ -35,7 +35,7 @@ from gcnii.report.figures import is_figure, save
 from gcnii.results.card import short_form
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.fit import Session
-from gcnii.targets.scores import METRICS, Metric, percent
+from gcnii.targets.scores import METRICS, Metric
 from gcnii.tuning.question import Question
 from gcnii.tuning.tune import BUDGET, limits_of, require_optuna
 
@@ -191,7 +191,7 @@ def _kept(tuner: Tuner) -> str:
         done, best = tuner.so_far()
     except (InputError, OSError):  # it was stopped before there was anything
         done, best = 0, None
-    found = f", the best {percent(best.score)} ({best.model})" if best else ""
+    found = f", the best {tuner.question.score.shown(best.score)} ({best.model})" if best else ""
     kept = "1 setting is" if done == 1 else f"{done} settings are"
     return f"{kept} kept{found}. Run the same command again to go on."
 

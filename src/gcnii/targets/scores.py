@@ -75,6 +75,11 @@ class Score:
         return ("-" if value < 0 else "+") + self.shown(abs(value))
 
     @property
+    def scale(self) -> int:
+        """By which it is multiplied in drawings."""
+        return 1 if self.plain else 100
+
+    @property
     def in_percent(self) -> str:
         """What a heading says after its name."""
         return "" if self.plain else " in %"
@@ -134,7 +139,7 @@ class Answers:
         """(m,) whether a node's label, or all of its labels, are as predicted."""
         return np.asarray(np.all(self.guess == self.y, axis=tuple(range(1, self.y.ndim))))
 
-    def among(self, nodes: Bools) -> Answers:
+    def among(self, nodes: Bools | Ints) -> Answers:
         """What is said of some of the nodes."""
         part = None if self.part is None else self.part[nodes]
         return replace(self, P=self.P[nodes], guess=self.guess[nodes], y=self.y[nodes], part=part)

@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isnan, sqrt
 from pathlib import Path
-from statistics import fmean
 from typing import get_args
 
 import numpy as np
@@ -41,9 +40,10 @@ from gcnii.nn import MODELS
 from gcnii.nn.settings import Settings
 from gcnii.results.ensemble import Ensemble, Member, Networks
 from gcnii.results.fit import SILENT, Session
-from gcnii.results.result import Probabilities, Result, Trained
+from gcnii.results.result import Result, Trained
+from gcnii.targets import LabelTarget
 from gcnii.targets.objective import Objective
-from gcnii.targets.scores import Answers, percent
+from gcnii.targets.scores import ACCURACY, Answers, Score, sign_of
 from gcnii.targets.target import Ints
 from gcnii.train.group import interruptible
 from gcnii.train.hardware import choose_device
@@ -62,6 +62,7 @@ from gcnii.tuning.trials import (
     joining,
     ranked,
     told_of,
+    value_of,
     winner_of,
 )
 
@@ -110,7 +111,7 @@ def _shares(question: Question, trials: Sequence[Trial], model: str) -> dict[str
     study = optuna.create_study(direction="maximize")
     for trial in trials:
         own = parameters_of(model, space, trial.settings)
-        study.add_trial(create_trial(params=own, distributions=kinds, value=trial.score))
+        study.add_trial(create_trial(params=own, distributions=kinds, value=trial.rank[0]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -139,17 +140,18 @@ class Difference:
 
     mean: float
     error: float
+    score: Score = ACCURACY
 
     @classmethod
     def of(cls, one: Trained, other: Trained) -> Difference:
         """Paired by seed, and so by split."""
         gaps = one.test - other.test
-        mean = float(gaps.mean())
+        mean, error = float(gaps.mean()), 0.0
         if len(gaps) > 1:
-            return cls(mean, float(gaps.std(ddof=1) / sqrt(len(gaps))))
-        if isinstance(one, Ensemble) and isinstance(other, Ensemble) and not isnan(mean):
-            return cls(mean, _error_over_nodes(one, other))
-        return cls(mean, 0.0)
+            error = float(gaps.std(ddof=1) / sqrt(len(gaps)))
+        elif isinstance(one, Ensemble) and isinstance(other, Ensemble) and not isnan(mean):
+            error = _error_over_nodes(one, other)
+        return cls(mean, error, one.score)
 
     @property
     def measured(self) -> bool:
@@ -158,17 +160,24 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """1 or -1 where it is more than SURE standard errors away from 0, else 0."""
-        return 0 if abs(self.mean) <= SURE * self.error else int(np.sign(self.mean))
+        """1 or -1 where it is more than SURE standard errors better or worse, else 0."""
+        better = sign_of(self.score.setting) * int(np.sign(self.mean))
+        return 0 if abs(self.mean) <= SURE * self.error else better
 
     def __str__(self) -> str:
-        return f"{100 * self.mean:+.1f} ± {100 * self.error:.1f} points"
+        return f"{self.score.difference(self.mean)} ± {self._error}"
+
+    @property
+    def _error(self) -> str:
+        return self.score.shown(self.error) + ("" if self.score.plain else " points")
 
     def beside(self, metric: str, other: str) -> str:
         """`3.1 ± 0.4 points of accuracy above gcn`."""
         side = "above" if self.mean >= 0 else "below"
-        size = f"{100 * abs(self.mean):.1f} ± {100 * self.error:.1f} points"
-        return f"{size} of {metric} {side} {other}"
+        return f"{self.score.shown(abs(self.mean))} ± {self._error} of {metric} {side} {other}"
+
+    def document(self) -> Document:
+        return {"mean": self.mean, "error": self.error}
 
 
 def _error_over_nodes(one: Ensemble, other: Ensemble) -> float:
@@ -177,15 +186,20 @@ def _error_over_nodes(one: Ensemble, other: Ensemble) -> float:
     assert graph is not None
     nodes = np.flatnonzero(graph.splits[one.runs[0].split].test)
     metric, random = one.target.score(one.recipe.scored_by).key, np.random.default_rng(0)
-    said = [(each, each.predict_proba(graph, each.device_word)) for each in (one, other)]
+    part = None if graph.part is None else graph.part
 
-    def score(each: Ensemble, P: Probabilities, drawn: Ints) -> float:
-        part = None if graph.part is None else graph.part[drawn]
-        about = (each.decide(P[drawn]), graph.labels[drawn], part, each.positive)
-        return float(Answers(each.target, P[drawn], *about).scores[metric])
+    def said(each: Ensemble) -> Answers:
+        P = each.answers(graph, each.device_word)
+        guess = each.decide(P) if isinstance(each.target, LabelTarget) else P
+        return Answers(each.target, P, guess, graph.labels, part, each.positive)
+
+    both = said(one), said(other)
+
+    def score(said: Answers, drawn: Ints) -> float:
+        return float(said.among(drawn).scores[metric])
 
     draws = (random.choice(nodes, len(nodes)) for _ in range(DRAWN))
-    gaps = [score(*said[0], drawn) - score(*said[1], drawn) for drawn in draws]
+    gaps = [score(both[0], drawn) - score(both[1], drawn) for drawn in draws]
     return float(np.nanstd(gaps, ddof=1))
 
 
@@ -320,7 +334,7 @@ class Tuned:
             "runner_up": self._of(second) if second else None,
             "final": _scores(self.result),
             "baselines": {name: _scores(one) for name, one in self.baselines.items()},
-            "lead": {name: vars(lead) for name, lead in leads.items() if lead.measured},
+            "lead": {name: lead.document() for name, lead in leads.items() if lead.measured},
             "leaderboard": self.leaderboard,
             "verdict": self.verdict,
             "notes": list(self.notes),
@@ -344,8 +358,9 @@ class Tuned:
         """What the search found, in sentences."""
         second, result = self.runner_up, self.result
         where = " over all splits" if self.question.nested else ""
-        best = f"the best by validation{where}: {self.model}, {percent(self.winner.score)}"
-        after = f"; the runner-up: {second.model}, {percent(second.score)}" if second else ""
+        shown = self.question.score.shown
+        best = f"the best by validation{where}: {self.model}, {shown(self.winner.score)}"
+        after = f"; the runner-up: {second.model}, {shown(second.score)}" if second else ""
         leads = [f"{lead} against {name}" for name, lead in self.differences().items()]
         tried = "1 setting" if len(self.trials) == 1 else f"{len(self.trials)} settings"
         return [
@@ -590,7 +605,7 @@ def note_members(study: OptunaStudy, course: Course) -> None:
         runs = network.runs
         told = told_of(network.result.plan, runs, network.seconds, {})
         whole = told["lost"] or len(runs) >= len(course.rows)
-        score = 0.0 if told["lost"] else fmean(told["val"])
+        score = value_of(told)
         study.add_trial(
             create_trial(
                 state=TrialState.COMPLETE if whole else TrialState.PRUNED,

@@ -31,7 +31,7 @@ from gcnii.results.bundle import read_record
 from gcnii.results.fit import SILENT, Session
 from gcnii.targets import Classes, target_of
 from gcnii.targets.objective import rare_class
-from gcnii.targets.scores import RARE, Metric
+from gcnii.targets.scores import RARE, Metric, Score
 from gcnii.train.plan import (
     SHARED,
     Plan,
@@ -249,9 +249,14 @@ class Question:
         return f"{self.graph.name}-{document_key(self.identity)}"
 
     @property
+    def score(self) -> Score:
+        """What its scores are of."""
+        return target_of(self.graph).score(self.metric)
+
+    @property
     def measured(self) -> str:
-        """What its scores are."""
-        return target_of(self.graph).score(self.metric).name
+        """Its name."""
+        return self.score.name
 
     def space(self, model: str) -> Space:
         """What is tried of a model."""

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from math import isclose
 from pathlib import Path
-from statistics import fmean
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -34,7 +33,16 @@ from gcnii.files import Maybe, check, refuse_special
 from gcnii.train.callbacks import every
 from gcnii.tuning.proposals import distribution
 from gcnii.tuning.question import Question, parameter, settings_of
-from gcnii.tuning.trials import DEFAULT, FINISHED, GIVEN_BACK, MEMBER, TOLD, first_number, seal_of
+from gcnii.tuning.trials import (
+    DEFAULT,
+    FINISHED,
+    GIVEN_BACK,
+    MEMBER,
+    TOLD,
+    first_number,
+    seal_of,
+    value_of,
+)
 
 HEARTBEAT, GRACE = 5, 30  # seconds between two beats, and without one, after which a trial is lost
 CONNECT = 20  # seconds in which a server must answer
@@ -414,7 +422,7 @@ def _check_told(trial: FrozenTrial) -> None:
     check(told, TOLD)
     if told.get("seal", seal_of(told)) != seal_of(told):
         raise InputError("its record was changed")
-    score = 0.0 if told["lost"] else fmean(told["val"])
+    score = value_of(told)
     steps = [max(told["epochs"])] if trial.state == TrialState.PRUNED else []
     if list(trial.intermediate_values) != steps:
         raise InputError(f"it cannot be {'given up' if steps else 'complete'}")

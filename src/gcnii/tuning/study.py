@@ -34,7 +34,6 @@ from gcnii.results.bundle import MEMBERS, open_bundle
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.fit import SILENT, Session, draws
 from gcnii.results.result import Result
-from gcnii.targets.scores import percent
 from gcnii.train.callbacks import every, lines_without_bar, make_progress
 from gcnii.train.checkpoint import remove
 from gcnii.train.group import STOPPED_BY
@@ -348,7 +347,7 @@ def study_bar(
     def found() -> tuple[int, str]:
         done = trials_of(spent.study)
         best = ranked(done)
-        leader = f", best {percent(best[0].score)} ({best[0].model})" if best else ""
+        leader = f", best {question.score.shown(best[0].score)} ({best[0].model})" if best else ""
         return len(done), f"{len(done)} settings{leader}"
 
     def line() -> str:

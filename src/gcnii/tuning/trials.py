@@ -20,6 +20,7 @@ from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
 from gcnii.results.fit import Calibrate, Session, fit_plans
 from gcnii.results.result import Result
+from gcnii.targets.scores import sign_of
 from gcnii.train.group import Diverged
 from gcnii.train.hardware import lacks_memory
 from gcnii.train.plan import Plan
@@ -33,6 +34,7 @@ FINALISTS = 5  # settings that are trained again at the end, for more certainty
 PER_SPLIT = 2  # the same, of several splits on each
 GIVEN_BACK = "failed_trial"  # the attribute, named as Optuna does, of one that had another number
 RULE = "highest mean validation score; of equals, the one with the lowest validation loss"
+WORST = -1e30  # of a lost trial where the scores of others are errors with a minus
 OF_EACH = ("val", "val_loss", "epochs")  # what a trial keeps of each seed
 # What a study keeps of a finished trial, as an attribute of Optuna's.
 TOLD = {
@@ -99,7 +101,7 @@ class Trial:
     @property
     def rank(self) -> tuple[float, float]:
         """What trials are compared by: higher is better."""
-        return self.score, -fmean(self.val_loss)
+        return sign_of(self.settings.get("metric", "auto")) * self.score, -fmean(self.val_loss)
 
     def more(self, result: Result | None) -> Trial:
         """The trial with more seeds; lost if they are."""
@@ -155,6 +157,14 @@ def told_of(
         "rungs": {str(rung): seeds for rung, seeds in rungs.items()},
     }
     return told | {"seal": seal_of(told)}
+
+
+def value_of(told: Document) -> float:
+    """What Optuna compares a trial by: the score, or an error with a minus; higher is better."""
+    sign = sign_of(told["settings"].get("metric", "auto"))
+    if told["lost"]:
+        return 0.0 if sign > 0 else WORST
+    return sign * fmean(told["val"])
 
 
 def seal_of(told: Document) -> str:

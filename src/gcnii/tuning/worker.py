@@ -32,6 +32,7 @@ from optuna.trial import TrialState
 from gcnii.files import Document
 from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Result
+from gcnii.targets.scores import sign_of
 from gcnii.train.group import Interrupt, interruptible
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import batch_key
@@ -48,6 +49,7 @@ from gcnii.tuning.trials import (
     size_of,
     told_of,
     trials_of,
+    value_of,
 )
 
 FEWEST = 4  # settings at a rung, below which a median says nothing
@@ -64,6 +66,7 @@ class Halving:
     stay     the places of settings that are never given up
     by_score whether weights are kept by their score; else by their loss
     apart    whether runs are judged each alone, because no split may know of another
+    sign     1, or -1 where a lower score is better
     seen     all runs so far: those that have ended leave the fit's own list
     behind   the places of the settings that were given up
     gone     the runs that were, if each is judged alone
@@ -79,9 +82,10 @@ class Halving:
         stay: Collection[int] = (),
         by_score: bool = True,
         apart: bool = False,
+        sign: int = 1,
     ):
         self.names, self.first, self.over, self.stay = names, patience + 1, over, stay
-        self.by_score, self.apart = by_score, apart
+        self.by_score, self.apart, self.sign = by_score, apart, sign
         self.standings: Standings = standings if standings is not None else {}
         self.judged: dict[tuple[int, int], int] = defaultdict(int)  # run → its last rung
         self.seen: dict[tuple[int, int], Run] = {}
@@ -127,7 +131,8 @@ class Halving:
 
     def _score(self, run: Run, rung: int) -> float:
         """The score of the weights kept up to this epoch: what a finished run is compared by."""
-        points = ((val if self.by_score else -loss, val) for _, loss, val in run.curve[:rung])
+        scores = ((self.sign * val, loss) for _, loss, val in run.curve[:rung])
+        points = ((val if self.by_score else -loss, val) for val, loss in scores)
         return max(points, key=lambda point: point[0])[1]
 
     def _furthest(self, run: Run) -> int:
@@ -331,6 +336,7 @@ class Worker:
             {0} if default else stay,
             recipe.rule.by_score,
             self.question.nested,
+            sign_of(recipe.scored_by),
         )
         start = time.perf_counter()
         runs = self._runs(batch, halving)
@@ -407,7 +413,7 @@ class Worker:
 
     def _tell(self, trial: OptunaTrial, told: Document, *, given_up: bool) -> None:
         """Keep a trial's scores: complete, given up, or lost."""
-        score = 0.0 if told["lost"] else fmean(told["val"])
+        score = value_of(told)
         try:
             trial.set_user_attr("told", told)
             if given_up and not told["lost"]:
