@@ -20,8 +20,7 @@ from gcnii import __version__
 from gcnii.errors import GcniiError
 from gcnii.files import Document, atomic_write, refuse_replacing
 from gcnii.graph import Graph
-from gcnii.inference.baselines import MAJORITY
-from gcnii.inference.evaluate import Evaluation, LabelEvaluation, evaluate
+from gcnii.inference.evaluate import Evaluation, LabelEvaluation, NumberEvaluation, evaluate
 from gcnii.inference.evaluate import steps as evaluation_steps
 from gcnii.inference.explain import Explanation
 from gcnii.inference.predict import known_labels
@@ -35,6 +34,7 @@ from gcnii.inference.tables import (
     ShownScore,
     decision_rows,
     decision_sentences,
+    number_rows,
 )
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
@@ -42,7 +42,7 @@ from gcnii.report.html import is_page, one_file
 from gcnii.results.card import board, how_weighed
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result, Trained
-from gcnii.targets import as_labels, target_of
+from gcnii.targets import target_of
 from gcnii.targets.interval import wilson
 from gcnii.targets.scores import SCORES, frequent_confusions, percent
 from gcnii.targets.target import Bin
@@ -57,14 +57,18 @@ SEEDS = 12  # that are named one by one
 
 def verdict(result: Trained, evaluation: Evaluation) -> str:
     """The score with its interval, and what naming the largest class would give."""
-    metric, own = evaluation.metric, ShownScore(evaluation.scores[evaluation.metric])
+    metric = evaluation.metric
+    own = ShownScore.named(metric, evaluation.scores[metric])
     runs = len(evaluation.runs)
     mean = f" as the mean of {runs} runs" if runs > 1 else ""
     nodes = f"{evaluation.nodes:,} test {'node' if evaluation.nodes == 1 else 'nodes'}"
     name, ends = evaluation.called(metric), f" ({own.interval})" if own.interval else ""
-    sentence = f"{name[:1].upper()}{name[1:]} {own.number} %{ends}{mean} on {nodes}"
-    usual = evaluation.baselines[MAJORITY][metric].mean
-    beside = f"; the most frequent labels alone give {percent(usual)} %"
+    score = SCORES[metric]
+    unit = "" if score.plain else " %"
+    sentence = f"{name[:1].upper()}{name[1:]} {own.number}{unit}{ends}{mean} on {nodes}"
+    usual = evaluation.baselines[evaluation.usual][metric].mean
+    what = "the mean alone gives" if score.plain else "the most frequent labels alone give"
+    beside = f"; {what} {score.shown(usual)}{unit}"
     unfinished = " The training was interrupted." if result.interrupted else ""
     return f"{sentence}{'' if isnan(usual) else beside}.{unfinished}"
 
@@ -122,7 +126,7 @@ def _model(result: Trained) -> str:
 def _graph(graph: Graph) -> str:
     links = "directed links" if graph.directed else "links"
     target = target_of(graph)
-    kind = target.words[1] + (", several a node" if graph.multilabel else "")
+    kind = target.words[graph.k > 1] + (", several a node" if graph.multilabel else "")
     sizes = f"{graph.n:,} nodes, {graph.m:,} {links}, {graph.d:,} features, {graph.k:,} {kind}"
     return f"{graph.name}: {sizes}"
 
@@ -311,6 +315,7 @@ BESIDE = 20  # curves of other runs that are drawn beside the best one
 BLUE = style_of("gcnii").colour
 ORANGE = OTHERS[0].colour
 SMALL, LARGE = 20, 200  # points², of a dot of a reliability diagram
+DOTS = 1000  # nodes of a scatter plot: more hide each other
 
 
 @dataclass(frozen=True)
@@ -348,9 +353,10 @@ def draw_curves(result: Result, name: str = "") -> list[Drawing]:
     of = f"{name}: " if name else ""
     axes.set(xlabel="epoch", ylabel="loss", title=f"{of}loss" if of else "Loss")
     (axes,) = scores.axes
-    draw(axes, 2, BLUE, "-", "", scale=100)
+    draw(axes, 2, BLUE, "-", "", scale=result.score.scale)
     title = f"{of}validation {result.metric}" if of else f"Validation {result.metric}"
-    axes.set(xlabel="epoch", ylabel=f"{result.metric} (%)", title=title)
+    unit = "" if result.score.plain else " (%)"
+    axes.set(xlabel="epoch", ylabel=f"{result.metric}{unit}", title=title)
     runs = "1 other run" if len(others) == 1 else f"{len(others)} other runs"
     beside = f"; faint: {runs}" if others else ""
     chosen = f"Dotted: epoch {best.best_epoch}, whose weights were kept{beside}."
@@ -420,6 +426,30 @@ def draw_decision(found: Document) -> Drawing:
     return Drawing(inline_svg(drawing, "precision-recall", "Precision by recall"), caption)
 
 
+def draw_errors(name: str, y: Floats, values: Floats) -> list[Drawing]:
+    """Predicted by true numbers, and what is too much by predicted ones.
+
+    y, values  of the test nodes
+    """
+    shown = np.random.default_rng(0).permutation(len(y))[:DOTS]
+    truth, residuals = figure(1), figure(1)
+    (axes,) = truth.axes
+    ends = [min(y.min(), values.min()), max(y.max(), values.max())]
+    axes.plot(ends, ends, color=GREY, linestyle="--", linewidth=1)
+    axes.scatter(y[shown], values[shown], s=8, color=BLUE, alpha=0.5, linewidths=0)
+    axes.set(xlabel="true", ylabel="predicted", title=name)
+    (axes,) = residuals.axes
+    axes.axhline(0, color=GREY, linestyle="--", linewidth=1)
+    axes.scatter(values[shown], (values - y)[shown], s=8, color=BLUE, alpha=0.5, linewidths=0)
+    axes.set(xlabel="predicted", ylabel="predicted - true", title=f"Residuals of {name}")
+    some = f"{DOTS:,} of the {len(y):,} test nodes" if len(y) > DOTS else "the test nodes"
+    of = f"Dots: {some}; dashed: as it should be."
+    return [
+        Drawing(inline_svg(truth, f"{name}-truth", f"Predicted by true {name}"), of),
+        Drawing(inline_svg(residuals, f"{name}-residuals", f"Residuals of {name}"), ""),
+    ]
+
+
 def score_rows(evaluation: Evaluation) -> dict[str, list[ShownScore]]:
     """By the score's name: the model's own, then that of each baseline."""
     everyone, rows = (evaluation.scores, *evaluation.baselines.values()), {}
@@ -446,7 +476,6 @@ def write_page(
     show   called with words after each part of the work, at most `steps` times
     overwrite   whether to replace a file that is not such a page
     """
-    as_labels(result.target, "the page of a run is")
     if graph is None:
         graph = load_training_graph(result)
     result = result.scored(graph, device)
@@ -471,10 +500,12 @@ def page(
     show: Show = quietly,
 ) -> str:
     """The page as HTML."""
-    assert isinstance(evaluation, LabelEvaluation)
-    certain, surprising = cards(result, graph, device, show)
     ensemble = result if isinstance(result, Ensemble) else None
-    C = np.array(evaluation.confusion)
+    if isinstance(evaluation, LabelEvaluation):
+        parts = _of_labels(result, graph, evaluation, device, show)
+    else:
+        assert isinstance(evaluation, NumberEvaluation)
+        parts = _of_numbers(result, graph, evaluation, device, show)
     return one_file(
         "gcnii.inference",
         evaluation=evaluation,
@@ -486,21 +517,48 @@ def page(
         weighed=ensemble and how_weighed(ensemble),
         left_out=ensemble.left_out if ensemble else (),
         curves=curves_of(result),
-        frequent=frequent_confusions(C, CONFUSIONS) if C.size else [],
-        calibration=_calibration(result, graph, device),
-        decision=evaluation.decision and _decision(evaluation.decision),
         score_of=ShownScore.of,
-        graded=GRADED,
-        ranked=RANKED,
-        calibrated=CALIBRATION,
-        groups=GROUPS,
-        least_certain=certain,
-        most_surprising=surprising,
+        **parts,
         settings=settings(result, graph),
         again=again(result, graph),
         command=(result.made or {}).get("command"),
         version=__version__,
     )
+
+
+def _of_labels(
+    result: Trained, graph: Graph, evaluation: LabelEvaluation, device: str, show: Show
+) -> Document:
+    """What the page has of classes or labels alone."""
+    certain, surprising = cards(result, graph, device, show)
+    C = np.array(evaluation.confusion)
+    return {
+        "kind": "labels",
+        "frequent": frequent_confusions(C, CONFUSIONS) if C.size else [],
+        "calibration": _calibration(result, graph, device),
+        "decision": evaluation.decision and _decision(evaluation.decision),
+        "graded": GRADED,
+        "ranked": RANKED,
+        "calibrated": CALIBRATION,
+        "groups": GROUPS,
+        "least_certain": certain,
+        "most_surprising": surprising,
+    }
+
+
+def _of_numbers(
+    result: Trained, graph: Graph, evaluation: NumberEvaluation, device: str, show: Show
+) -> Document:
+    """What the page has of numbers alone: drawings and tables of their errors."""
+    values, test = result.answers(graph, device), graph.splits[evaluation.split].test
+    tested = test & graph.labelled
+    pairs = zip(result.target.names, graph.labels[tested].T, values[tested].T, strict=True)
+    show("errors")
+    return {
+        "kind": "numbers",
+        "errors": [one for name, y, own in pairs for one in draw_errors(name, y, own)],
+        "error_tables": list(number_rows(evaluation)),
+    }
 
 
 def _decision(found: Document) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,27 +115,47 @@ def label_tables(evaluation: LabelEvaluation) -> Iterator[RenderableType]:
 
 def number_tables(evaluation: NumberEvaluation) -> Iterator[RenderableType]:
     """By column, where there are several, and groups of nodes."""
+    for one in number_rows(evaluation):
+        table = plain_table(*one.heads, numbers=slice(one.names, None))
+        for row in one.rows:
+            table.add_row(*row)
+        yield Group(Text(f"{one.title}, {_who(evaluation)}"), table) if one.title else table
+
+
+class NumberRows(NamedTuple):
+    """A table of errors: its title, its heads, of which the first `names` are names, its rows."""
+
+    title: str
+    heads: tuple[str, ...]
+    names: int
+    rows: list[list[str]]
+
+
+def number_rows(evaluation: NumberEvaluation) -> Iterator[NumberRows]:
+    """The scores of each column, where there are several; the errors of each group of nodes."""
     several = len(evaluation.targets) > 1
     if several:
-        table = plain_table("number", *(SCORES[name].name for name in evaluation.scores), "mean")
-        for row in evaluation.targets:
-            scores = (Estimate(**row[name]) for name in evaluation.scores)
-            cells = (ShownScore(one, number_shown).cell for one in scores)
-            table.add_row(shortened(row["name"]), *cells, number_shown(row["mean"]))
-        yield Group(Text(f"by number, {_who(evaluation)}"), table)
+        heads = ("number", *(SCORES[name].name for name in evaluation.scores), "mean")
+        yield NumberRows(
+            "by number", heads, 1, [_column(evaluation, e) for e in evaluation.targets]
+        )
     for name, rows in evaluation.groups.items():
-        yield _errors(NUMBER_GROUPS[name], rows, several=several)
+        heads = (*(("number",) if several else ()), NUMBER_GROUPS[name], "nodes", "MAE", BIAS)
+        yield NumberRows("", heads, 1 + several, [_errors(row, several=several) for row in rows])
 
 
-def _errors(head: str, rows: Sequence[Document], *, several: bool) -> Table:
-    """The errors of each group, of each column where there are several."""
-    which = ["number"] if several else []
-    table = plain_table(*which, head, "nodes", "MAE", BIAS, numbers=slice(len(which) + 1, None))
-    for row in rows:
-        own = [shortened(row["target"])] if several else []
-        errors = (ShownScore.of(row, one, f"{one}_", number_shown).cell for one in ERRORS)
-        table.add_row(*own, row["group"], str(row["nodes"]), *errors)
-    return table
+def _column(evaluation: NumberEvaluation, row: Document) -> list[str]:
+    """The name of a column, its scores and the mean of its numbers."""
+    scores = (Estimate(**row[name]) for name in evaluation.scores)
+    cells = (ShownScore(one, number_shown).cell for one in scores)
+    return [shortened(row["name"]), *cells, number_shown(row["mean"])]
+
+
+def _errors(row: Document, *, several: bool) -> list[str]:
+    """The errors of a group, with the name of the column where there are several."""
+    own = [shortened(row["target"])] if several else []
+    errors = (ShownScore.of(row, one, f"{one}_", number_shown).cell for one in ERRORS)
+    return [*own, row["group"], str(row["nodes"]), *errors]
 
 
 def _scores(evaluation: Evaluation) -> Group:
