@@ -14,16 +14,18 @@ from gcnii.cli.predict import ASKED, Asked, Bundle, notice_change
 from gcnii.cli.terminal import say, table_console
 from gcnii.errors import InputError
 from gcnii.files import refuse_replacing
-from gcnii.inference.explain import TOP, Explanation, HopShare, LinkEffect, Proof
+from gcnii.inference.explain import TOP, Explanation, HopShare
 from gcnii.report.figures import is_figure
 from gcnii.report.tables import plain_table
+from gcnii.targets.scores import number_shown
 
 Node = Annotated[str, Parameter(help="The node's name, or its number if the graph has no names.")]
 OtherGraph = Annotated[
     str | None, Parameter(help="The graph of the node; default: the one it was trained on.")
 ]
 Label = Annotated[
-    str | None, Parameter(help="The label to explain; default: the most probable one.")
+    str | None,
+    Parameter(help="The label to explain, default: the most probable one; or the number."),
 ]
 Against = Annotated[
     str | None, Parameter(help="Another label; the difference of the two scores is explained.")
@@ -47,7 +49,7 @@ def explain(
     overwrite: Overwrite = False,
     asked: Asked = ASKED,
 ) -> None:
-    """Say why the best run by validation, or an ensemble, gives a node its label."""
+    """Say why the best run by validation, or an ensemble, gives a node its label or number."""
     refuse_below_one(top=top)
     if out:
         if out.suffix not in (".png", ".svg"):
@@ -77,7 +79,7 @@ def _print(found: Explanation, top: int) -> None:
     if found.unranked:
         say(f"{found.unranked}.")
     if found.removal:
-        say(_at_random(found.removal, found.label))
+        say(_at_random(found))
     if found.attributed:
         say(_adds_up(found))
     for note in found.notes:
@@ -85,29 +87,32 @@ def _print(found: Explanation, top: int) -> None:
 
 
 def _tables(found: Explanation, top: int) -> Iterable[Table]:
-    nodes = plain_table("node", "hop", "predicted", "true class", "share", numbers=slice(4, 5))
+    def signed(share: float) -> str:
+        size = number_shown(abs(share)) if found.number else f"{abs(share):.4f}"
+        return f"{'-' if share < 0 else '+'}{size}"
+
+    true = "true" if found.number else "true class"
+    nodes = plain_table("node", "hop", "predicted", true, "share", numbers=slice(4, 5))
     for one in found.nodes:
         about = (str(one.node), _hop(one.hop), one.label, one.known or "")
-        nodes.add_row(*about, _signed(one.share))
+        nodes.add_row(*about, signed(one.share))
     features = plain_table("feature", "share")
     for each in found.features:
-        features.add_row(str(each.feature), _signed(each.share))
+        features.add_row(str(each.feature), signed(each.share))
     hops = plain_table("hop", "nodes", "share")
     for hop, count, share in _shortened(found.hops, top):
-        hops.add_row(hop, str(count), _signed(share))
-    hops.add_row("bias", "", _signed(found.bias))
+        hops.add_row(hop, str(count), signed(share))
+    hops.add_row("bias", "", signed(found.bias))
     hops.add_row("residual", "", f"{found.residual:+.1e}")
     if found.attributed:
         yield from (nodes, features, hops)
     if found.links:
-        yield _link_table(found.links)
-
-
-def _link_table(links: Sequence[LinkEffect]) -> Table:
-    table = plain_table("edge", "", "", "drop of log p", numbers=slice(3, 4))
-    for link in links:
-        table.add_row(str(link.source), "–", str(link.target), f"{link.effect:.4f}")
-    return table
+        fall = f"drop of {found.label}" if found.number else "drop of log p"
+        table = plain_table("edge", "", "", fall, numbers=slice(3, 4))
+        for link in found.links:
+            drop = number_shown(link.effect) if found.number else f"{link.effect:.4f}"
+            table.add_row(str(link.source), "–", str(link.target), drop)
+        yield table
 
 
 def _shortened(hops: Sequence[HopShare], top: int) -> Iterable[tuple[str, int, float]]:
@@ -119,17 +124,21 @@ def _shortened(hops: Sequence[HopShare], top: int) -> Iterable[tuple[str, int, f
         yield name, sum(one.nodes for one in rest), sum(one.share for one in rest)
 
 
-def _at_random(removal: Proof, label: str) -> str:
+def _at_random(found: Explanation) -> str:
     """What removing as many edges that are not the strongest does."""
+    assert found.removal
+    mean, deviation = found.removal.random_mean, found.removal.random_deviation
+    what, each = f"the probability of {found.label}", f"{mean:.3f} ± {deviation:.3f}"
+    if found.number:
+        what, each = found.label, f"{number_shown(mean)} ± {number_shown(deviation)}"
     return (
-        f"With as many random edges of its 2-hop neighbourhood removed, the probability of {label} "
-        f"is {removal.random_mean:.3f} ± {removal.random_deviation:.3f} "
-        f"({len(removal.random)} draws)."
+        f"With as many random edges of its 2-hop neighbourhood removed, {what} is {each} "
+        f"({len(found.removal.random)} draws)."
     )
 
 
 def _adds_up(found: Explanation) -> str:
-    unit = found.unit.removeprefix("a ")
+    unit = found.unit
     if found.exact:
         return f"The shares add up to the {unit}; the residual {found.residual:.1e} is rounding."
     who = "Not all members are" if found.weights else f"{found.model} is not"
@@ -139,7 +148,3 @@ def _adds_up(found: Explanation) -> str:
 
 def _hop(hop: int | None) -> str:
     return "no way" if hop is None else str(hop)
-
-
-def _signed(share: float) -> str:
-    return f"{share:+.4f}"

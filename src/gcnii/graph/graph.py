@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -515,6 +515,12 @@ class Graph:
     def typed(self) -> bool:
         """Whether its edges are of several types."""
         return self.edge_types is not None
+
+    def edges_kept(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
+        """What is known of some edges, by the names of its fields."""
+        names = ("edges", "weights", "edge_times", "edge_types")
+        given = {name: getattr(self, name) for name in names}
+        return {name: one[..., kept] for name, one in given.items() if one is not None}
 
     @property
     def type_count(self) -> int:

@@ -64,13 +64,9 @@ def features_there(graph: Graph) -> Features:
 
 def _until(graph: Graph, times: NDArray[np.float64], end: float) -> Past:
     there = times <= end  # of an unknown time, it never is
-    known = there[graph.edges].all(0)
+    known = np.asarray(there[graph.edges].all(0))
     if graph.edge_times is not None:
         known &= ~(graph.edge_times > end)
     same = {one.name: getattr(graph, one.name) for one in fields(Graph)}
-    cut = {
-        name: freeze(array[..., known])
-        for name in ("edges", "weights", "edge_times", "edge_types")
-        if (array := getattr(graph, name)) is not None
-    }
+    cut = {name: freeze(array) for name, array in graph.edges_kept(known).items()}
     return Past._of_checked(**same | cut, present=freeze(there))

@@ -39,7 +39,7 @@ from gcnii.nn import MODELS, Model
 from gcnii.propagation import Sparse, adjacency
 from gcnii.results.ensemble import Asked, Ensemble, Networks, Smoothed
 from gcnii.results.result import Result, calibrated
-from gcnii.targets import LabelTarget
+from gcnii.targets import LabelTarget, Target
 from gcnii.train.features import COLUMNS
 from gcnii.train.plan import Plan
 from gcnii.train.stopping import Run
@@ -52,7 +52,7 @@ MOST_COMPARED = 200_000  # names that are searched for close ones, in about a se
 
 @dataclass(frozen=True)
 class ExplainedScore:
-    """The score of `node` for the class `label`, less that for the class `against`, if any."""
+    """The score of `node` for the class or the number `label`, less that for `against`, if any."""
 
     node: int
     label: int
@@ -84,10 +84,10 @@ def _numbered(graph: Graph, word: str) -> int:
     return int(word)
 
 
-def find_class(classes: Sequence[str], name: str) -> int:
-    """The number of a class by its name."""
+def find_class(classes: Sequence[str], name: str, what: str = "class") -> int:
+    """The place of a class, or of a number to predict, by its name."""
     if name not in classes:
-        raise InputError(f"there is no class {name!r}; {_close(name, classes)}")
+        raise InputError(f"there is no {what} {name!r}; {_close(name, classes)}")
     return list(classes).index(name)
 
 
@@ -154,7 +154,7 @@ class BestRun:
     model: Model
     task: Task
     plan: Plan
-    target: LabelTarget
+    target: Target
     run: Run
     weights: ClassVar[Mapping[str, float]] = {}
     others: ClassVar[Mapping[str, float]] = {}
@@ -172,7 +172,7 @@ class BestRun:
             weight.requires_grad_(name.rpartition(".")[2] in BIASES)
         run = result.runs[result.best]
         plan = result.plans[run.setting]
-        return cls(model, task, plan, result.label_target, run)
+        return cls(model, task, plan, result.target, run)
 
     @property
     def graph(self) -> Graph:
@@ -207,7 +207,7 @@ class BestRun:
 
     @torch.no_grad()
     def predict_proba(self, kept: NDArray[np.bool_] | None = None) -> Floats:
-        """(n, k) probabilities, of the links that `kept` (entries,) marks.
+        """(n, k) probabilities or values, of the links that `kept` (entries,) marks.
 
         The others are dropped, and the rest is normalised anew.
         """
@@ -218,7 +218,7 @@ class BestRun:
         return self.target.answers(warm)
 
     def without(self, node: int, dropped: Ints) -> Floats:
-        """(k,) probabilities of a node without some edges: the rest is normalised again."""
+        """(k,) what is said of a node without some edges: the rest is normalised again."""
         return np.asarray(self.predict_proba(self.links.without(dropped))[node])
 
     def probability(self, asked: ExplainedScore, dropped: Ints | None = None) -> float:
@@ -227,9 +227,15 @@ class BestRun:
         return float(row[asked.label])
 
     def log_probability(self, asked: ExplainedScore, kept: Tensor) -> Tensor:
-        """() its logarithm, with a gradient to `kept`."""
+        """() its logarithm, with a gradient to `kept`; of a number, the value."""
         row = calibrated(self.scores(self.task.adjacency.matrix(kept))[asked.node], self.run)
-        return self.target.log_probabilities(row)[asked.label]
+        if isinstance(self.target, LabelTarget):
+            row = self.target.log_probabilities(row)
+        return row[asked.label]
+
+    def in_units(self, row: Tensor) -> Tensor:
+        """(k,) scores of a node, of numbers their values."""
+        return row if isinstance(self.target, LabelTarget) else calibrated(row, self.run)
 
     def paths(self, node: int) -> tuple[Floats, Ints]:
         """`shortest_paths` along the links that information takes."""
@@ -239,7 +245,7 @@ class BestRun:
             sp.csr_array((np.ones(len(columns)), columns, rows), pattern.shape), node
         )
 
-    def shares(self, asked: ExplainedScore, seen: Seen = lambda row: row) -> Shares:
+    def shares(self, asked: ExplainedScore, seen: Seen | None = None) -> Shares:
         """The shares of the score that is explained.
 
         A layer norm divides each row by its deviation, and what it gives does not change when a row
@@ -247,8 +253,9 @@ class BestRun:
         that the network is piecewise linear here.
 
         seen  what is made of the scores (k,) of the node, each a sum of them and of a number, which
-              is part of the bias
+              is part of the bias; default: the scores, or the values of numbers
         """
+        seen = seen or self.in_units
         X, values = _watched(self.task.X)
         with _fixed_deviations(self.model):
             scores = self.scores(X=X)[asked.node]
@@ -265,6 +272,7 @@ class BestRun:
     def effects(self, asked: ExplainedScore) -> Floats:
         """(links,) by how much the log-probability would fall without each, by a gradient.
 
+        Of a number, the value.
         The factor by which a link's weight is multiplied is 1 with it and 0 without it; the
         derivative by this factor is gradient × weight, and degrees are part of it: the rest is
         normalised anew.
@@ -418,8 +426,12 @@ def only_back(graph: Graph, pairs: Ints) -> NDArray[np.bool_]:
     return np.isin(back, edges) & ~np.isin(there, edges)
 
 
-def strongest(effect: Floats, count: int) -> Ints:
-    """The links that support the label most, at most `count`, the strongest first."""
+def strongest(effect: Floats, count: int, *, either: bool = False) -> Ints:
+    """The links that support the label most, at most `count`, the strongest first.
+
+    either  those that matter most, whichever way
+    """
+    effect = np.abs(effect) if either else effect
     order = np.argsort(-effect, kind="stable")[:count]
     return order[effect[order] > 0]
 
@@ -461,9 +473,10 @@ class EnsembleAnswer:
 
     The scores of networks differ in scale, so that shares are of log-odds, which are the same unit
     in all: log p of the label, less the mean of log p over the classes.  They are linear in the
-    scores, so that Euler's identity holds for them, too.  Correct & Smooth has the shares of the
-    network that it corrects.  Trees and label propagation have no gradient: they take part in the
-    check by removal alone, and where they weigh more than networks, links are ranked by removal.
+    scores, so that Euler's identity holds for them, too.  Of numbers, shares are of values, in
+    their units.  Correct & Smooth has the shares of the network that it corrects.  Trees and label
+    propagation have no gradient: they take part in the check by removal alone, and where they weigh
+    more than networks, links are ranked by removal.
 
     A link joins two nodes, whichever way its edges go, since members differ in what they follow.
     """
@@ -506,7 +519,7 @@ class EnsembleAnswer:
                 yield one, weight / len(rows)
 
     def shares(self, asked: ExplainedScore) -> Shares:
-        """Of the weighted mean of the networks' log-odds."""
+        """Of the weighted mean of the networks' log-odds, or of their values."""
         d = self.graph.d + len(COLUMNS)
         none = Shares(0.0, np.zeros(self.graph.n), np.zeros(d), 0.0, 0.0)
         each = (
@@ -516,13 +529,14 @@ class EnsembleAnswer:
         return sum(each, none)
 
     def effects(self, asked: ExplainedScore) -> Floats:
-        """Of the blended probability, before its temperature; by the networks' gradients."""
+        """Of the blended probability, before its temperature, or value; by the gradients."""
         found = np.zeros(len(self.links))
+        labels = isinstance(self.ensemble.target, LabelTarget)
         if self.by_removal:
-            before = log(max(float(self.P[asked.node, asked.label]), TINY))
+            said = (lambda p: log(max(float(p), TINY))) if labels else float
+            before = said(self.P[asked.node, asked.label])
             for i in np.flatnonzero((self.links.ends == asked.node).any(0))[:MOST]:
-                after = self.without(asked.node, np.array([i]))[asked.label]
-                found[i] = before - log(max(float(after), TINY))
+                found[i] = before - said(self.without(asked.node, np.array([i]))[asked.label])
             return found
         whole = max(float(self.blended[asked.node, asked.label]), TINY)
         for network, weight in self._runs(asked.node):
@@ -531,15 +545,13 @@ class EnsembleAnswer:
             theirs = pair_numbers(network.links.ends, self.graph.n)
             place = np.searchsorted(pair_numbers(self.links.ends, self.graph.n), theirs)
             # d log Σ w p = Σ (w p / Σ w p) d log p
-            part = weight * network.probability(asked) / whole
+            part = weight * network.probability(asked) / whole if labels else weight
             np.add.at(found, place, part * network.effects(asked))
         return found
 
     def without(self, node: int, dropped: Ints) -> Floats:
         """(k,) all members answer for a node of the graph without these edges."""
-        kept, weights = self.links.without(dropped), self.graph.weights
-        weights = None if weights is None else weights[kept]
-        rest = replace(self.graph, edges=self.graph.edges[:, kept], weights=weights)
+        rest = replace(self.graph, **self.graph.edges_kept(self.links.without(dropped)))
         again = Asked(rest, self.asked.known, self.asked.device)
         return np.asarray(self._tempered(self.ensemble.said(again)[0])[node])
 
@@ -585,6 +597,9 @@ def ranks(plan: Plan) -> bool:
 
 
 def log_odds(network: BestRun, row: Tensor) -> Tensor:
-    """(k,) of the scores of a node: of each label, or of each class against all on average."""
-    row = calibrated(row, network.run)
-    return row - row.mean() if network.target.exclusive else row
+    """(k,) of the scores of a node: of each label, or of each class against all on average.
+
+    Of numbers, their values.
+    """
+    row, target = calibrated(row, network.run), network.target
+    return row - row.mean() if isinstance(target, LabelTarget) and target.exclusive else row

@@ -14,6 +14,7 @@ from gcnii.errors import InputError, visible
 from gcnii.inference.explain import Explanation, NodeShare
 from gcnii.report.figures import FAMILY, GREY, OTHERS, LineStyle, save
 from gcnii.report.html import short
+from gcnii.targets.scores import number_shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,10 @@ WIDTHS = (0.6, 7.0)  # points, of an edge that changes nothing, and of one that 
 HOW_TO_READ = (
     "below a name: what its features add to the score\n"
     "width of an edge: how far the probability falls without it"
+)
+HOW_TO_READ_NUMBERS = (
+    "below a name: what its features add to the number\n"
+    "width of an edge: how far the number moves without it, beside the widest"
 )
 LITTLE = 1e-3  # of the probability: an edge that moves less is neither for nor against it
 CLOSER = 0.75  # power of the hop that is its circle's radius: the first one needs most room
@@ -52,12 +57,18 @@ def draw(found: Explanation) -> Figure:
     axes = figure.add_subplot()
     nodes = found.surroundings
     places = layout(nodes, found.joined)
-    _draw_links(axes, places, found.joined)
+    most = max((abs(one[2]) for one in found.joined), default=0.0) if found.number else None
+    _draw_links(axes, places, found.joined, most)
     styles = _styles(found.groups)
     _draw_nodes(axes, places, found, styles)
     names = _draw_names(axes, places, nodes)
-    title = f"{_short(found.node)}: {_short(found.label)}, p = {found.probability:.2f}"
-    axes.set_title(f"{title}\n{HOW_TO_READ}", fontsize=10, parse_math=False)
+    said = f", p = {found.probability:.2f}"
+    how = HOW_TO_READ
+    if found.number:
+        said = f" = {number_shown(found.probability)}"
+        how = HOW_TO_READ_NUMBERS
+    title = f"{_short(found.node)}: {_short(found.label)}{said}"
+    axes.set_title(f"{title}\n{how}", fontsize=10, parse_math=False)
     axes.set_aspect("equal")
     axes.margins(0.18)
     axes.axis("off")
@@ -104,9 +115,15 @@ def _tree(nodes: Sequence[NodeShare], joined: Sequence[tuple[int, int, float]]) 
     return children
 
 
-def _draw_links(axes: Axes, places: Positions, joined: Sequence[tuple[int, int, float]]) -> None:
+def _draw_links(
+    axes: Axes,
+    places: Positions,
+    joined: Sequence[tuple[int, int, float]],
+    most: float | None = None,
+) -> None:
+    """Edges by their effect on the logarithm of a probability; on a number, beside the largest."""
     for u, v, effect in sorted(joined, key=lambda link: abs(link[2])):
-        strength = -expm1(-abs(effect))  # of the probability, as the effect is of its logarithm
+        strength = -expm1(-abs(effect)) if most is None else abs(effect) / (most or 1.0)
         against, matters = effect < 0, strength >= LITTLE
         colour = NEUTRAL if not matters else AGAINST if against else FOR
         axes.plot(
@@ -197,7 +214,9 @@ def _legend(figure: Figure, styles: Mapping[str, LineStyle], found: Explanation)
         keys.append(Line2D([], [], color=FOR, linewidth=2.5))
         keys.append(Line2D([], [], color=AGAINST, linestyle="--", linewidth=2.5))
         keys.append(Line2D([], [], color=NEUTRAL, linewidth=1))
-        names += ["edge for it", "edge against it", "of little effect"]
+        raising = ["edge that raises it", "edge that lowers it"]
+        either = raising if found.number else ["edge for it", "edge against it"]
+        names += [*either, "of little effect"]
     columns = min(len(keys), 4)
     legend = figure.legend(keys, names, loc="outside lower center", ncols=columns, frameon=False)
     for text in legend.get_texts():

@@ -1,5 +1,7 @@
 """Why a node has its label: the shares of its score, the links that matter, and a check by removal.
 
+Of a number, the score is its value, in units.
+
 explain      the Explanation of one node, by the best run of a training, or by an ensemble
 Explanation  a sentence, the shares and links behind it, a JSON document, a drawing
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import isnan
 from pathlib import Path
 from statistics import fmean, pstdev
 
@@ -31,6 +34,8 @@ from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result, Trained
+from gcnii.targets import LabelTarget, Numbers
+from gcnii.targets.scores import number_shown
 from gcnii.train.features import COLUMNS
 from gcnii.train.hardware import ordinary_autograd, suited_threads
 
@@ -76,6 +81,8 @@ class HopShare:
 class LinkEffect:
     """By how much the log-probability of the label would fall without a link, by a gradient.
 
+    Of a number, its value.
+
     An undirected link is named from its far end to the one nearer to the explained node.
     """
 
@@ -86,11 +93,12 @@ class LinkEffect:
 
 @dataclass(frozen=True)
 class Proof:
-    """The probability of the label with all links, without some, and without random ones.
+    """The probability of the label, or the value, with all links, without some, or random ones.
 
     links   that were dropped
     random  probabilities, one for each draw of as many edges from the neighbourhood
     change  what their removal changes of the prediction, in words; empty if it stays
+    number  whether it is a value
     """
 
     links: tuple[LinkEffect, ...]
@@ -98,11 +106,17 @@ class Proof:
     after: float
     random: tuple[float, ...]
     change: str
+    number: bool = False
 
     def sentence(self, label: str, holds: bool) -> str:
         """`Removing the 3 strongest edges lowers the probability of 7 from … to …: …`."""
         several = len(self.links) > 1
         what = f"the {len(self.links)} strongest edges" if several else "the strongest edge"
+        if self.number:
+            ends = number_shown(self.before), number_shown(self.after)
+            if ends[0] == ends[1]:
+                return f"Removing {what} leaves {label} at {ends[0]}."
+            return f"Removing {what} changes {label} from {ends[0]} to {ends[1]}."
         before, after = f"{self.before:.3f}", f"{self.after:.3f}"
         if self.after > self.before and before != after:
             how = f"raises the probability of {label} from {before} to {after}"
@@ -141,12 +155,13 @@ class Proof:
 class Explanation:
     """Why a node has its label: the shares of its score, the links that matter, and a proof.
 
-    label        whose score is explained, and its probability
+    label        whose score is explained, and its probability; or the number, and its value
     predicted    the label that the best run, or the ensemble, predicts; of several, joined by `;`
     holds        whether the label is predicted, or one of them
     known        its label in the graph, None if unknown
     against      the class whose score was subtracted, if any
-    score        of the best run; of an ensemble, the weighted mean of its networks' log-odds, and
+    score        of the best run; of an ensemble, the weighted mean of its networks' log-odds; of a
+                 number, its value by these; and
                  = sum of all shares of nodes (or of features, or of hops) + bias + residual
     nodes, features   those with the largest shares
     reasons      what adds most to the score, and how much: nodes, or the bias
@@ -160,6 +175,7 @@ class Explanation:
     notes        what else one should know, a sentence each
     weights      of the members of an ensemble whose shares these are, by name; empty of one model
     others       likewise of the members that have no shares
+    number       whether a number is explained, in its units
     """
 
     graph: str
@@ -191,6 +207,7 @@ class Explanation:
     notes: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     others: Mapping[str, float] = field(default_factory=dict)
+    number: bool = False
 
     @property
     def attributed(self) -> bool:
@@ -200,7 +217,9 @@ class Explanation:
     @property
     def unit(self) -> str:
         """What the score is."""
-        return "log-odds" if self.weights else "a score"
+        if self.number:
+            return self.label
+        return "log-odds" if self.weights else "score"
 
     @property
     def sentence(self) -> str:
@@ -211,20 +230,23 @@ class Explanation:
     def sentences(self) -> tuple[str, ...]:
         """What is predicted; where its score comes from; what happens without the edges."""
         who = f"Node {self.node}" if isinstance(self.node, int) else str(self.node)
+        check = self.removal and self.removal.sentence(self.label, self.holds)
+        if self.number:
+            head = f"{who}: {self.label} is predicted as {number_shown(self.probability)}."
+            return tuple(one for one in (head, self._shares(None), check) if one)
         verb = "is predicted" if self.holds else "is not predicted"
         head = f"{who} {verb} as {self.label} (probability {self.probability:.3f})"
         main = self.main_reason if self.holds else None
         if main:
             name, share = main
             head += f", mostly because of {name} ({self._amount(share)} of {self._whole})"
-        check = self.removal and self.removal.sentence(self.label, self.holds)
         parts = (f"{head}.", self._shares(main), check)
         return tuple(one for one in parts if one)
 
     @property
     def main_reason(self) -> tuple[str, float] | None:
         """The node, or the bias, that gives at least half of all that speaks for the label."""
-        if not self.attributed or not self.reasons:
+        if not self.attributed or not self.reasons or self.number:
             return None
         name, share = self.reasons[0]
         return (name, share) if share >= MOSTLY * self.support else None
@@ -232,21 +254,27 @@ class Explanation:
     @property
     def _in_percent(self) -> bool:
         """Whether shares are parts of the score: it is positive, and nothing exceeds it."""
+        if self.number:
+            return False
         parts = (*(one.share for one in self.hops), self.bias)
         return self.score > 0 and all(-ROUNDS * self.score <= one <= self.score for one in parts)
 
     def _amount(self, share: float) -> str:
         if self._in_percent:
             return f"{100 * share / self.score:.0f} %".removeprefix("-")  # of 0
+        if self.number:
+            return f"{'-' if share < 0 else '+'}{number_shown(abs(share))}"
         return f"{share:+.2f}".replace("-0.00", "+0.00")
 
     @property
     def _whole(self) -> str:
-        unit = self.unit.removeprefix("a ")
+        unit = self.unit
         name = unit if self.against is None else f"lead over {self.against}"
         some = f" in members of weight {sum(self.weights.values()):.2f}" if self.others else ""
         if self._in_percent:
             return f"the {name}{some}"
+        if self.number:
+            return f"{name} {number_shown(self.score)}{some}"
         return f"{'a ' if name != 'log-odds' else ''}{name} of {self.score:.2f}{some}"
 
     def _shares(self, main: tuple[str, float] | None) -> str:
@@ -256,7 +284,7 @@ class Explanation:
         parts = [] if (far := _most_of_the_others(self.hops)) is None else [far]
         parts += [(OWN, one.share) for one in self.hops if one.hop == 0]
         if abs(self.bias) >= NAMED * abs(self.score):
-            parts.append((BIAS, self.bias))
+            parts.append((f"the mean and {BIAS}" if self.number else BIAS, self.bias))
         # What the first sentence has named already is not named again.
         parts = [one for one in parts if main is None or one[0] != main[0]]
         if not parts:
@@ -272,9 +300,10 @@ class Explanation:
     def document(self) -> Document:
         parts = ("nodes", "features", "hops")
         shares = {name: [asdict(one) for one in getattr(self, name)] for name in parts}
-        about = ("graph", "model", "node", "label", "probability", "predicted", "known", "against")
+        about = ("graph", "model", "node", "label", "predicted", "known", "against")
         return {
             **{name: getattr(self, name) for name in about},
+            ("value" if self.number else "probability"): self.probability,
             "run": {"seed": self.seed, "split": self.split},
             "score": self.score,
             "shares": {**shares, "bias": self.bias, "residual": self.residual},
@@ -390,9 +419,14 @@ class _Answer:
         against: str | int | None,
         device: str,
     ):
-        self.result, self.graph, self.names = result, graph, result.label_target.names
+        self.result, self.graph, self.names = result, graph, result.target.names
+        self.number = isinstance(result.target, Numbers)
+        if self.number and against is not None:
+            raise InputError("against is another class, but a number is explained; leave it out")
+        what = "number" if self.number else "class"
         chosen, other = (
-            None if one is None else find_class(self.names, str(one)) for one in (label, against)
+            None if one is None else find_class(self.names, str(one), what)
+            for one in (label, against)
         )
         self.subject = _subject(result, graph, device)
         self.P, self.ends = self.subject.P, self.subject.links.ends
@@ -401,7 +435,8 @@ class _Answer:
                 f"the scores of node {node} of {graph.name} are not finite; its features may be "
                 "far larger than those of the training"
             )
-        chosen = int(self.P[node].argmax()) if chosen is None else chosen
+        if chosen is None:
+            chosen = 0 if self.number else int(self.P[node].argmax())
         if chosen == other:
             raise InputError(f"{self.names[chosen]!r} is held against itself; name another class")
         self.asked = ExplainedScore(node, chosen, other)
@@ -413,7 +448,8 @@ class _Answer:
         self.hops, self.before = self.subject.paths(node)
 
     def explanation(self, top: int) -> Explanation:
-        asked, own, strong = self.asked, self.shares, strongest(self.effect, top)
+        asked, own = self.asked, self.shares
+        strong = strongest(self.effect, top, either=self.number)
         run, label = self.result.runs[self.result.best], self.names[asked.label]
         (me,) = self._nodes([asked.node])
         ends = self.ends[:, _clear(self.effect, strong)]
@@ -449,18 +485,26 @@ class _Answer:
             notes=tuple(self._notes()),
             weights=self.subject.weights,
             others=self.subject.others,
+            number=self.number,
         )
 
     def _nodes(self, rows: Sequence[int] | Ints) -> tuple[NodeShare, ...]:
         """These nodes by name, with the label that is predicted."""
         rows = np.asarray(rows, np.int64)
-        labels = self.result.label_target.shown(self._decide(rows))
         hops = (int(hop) if np.isfinite(hop) else None for hop in self.hops[rows])
-        known, added = (self.known[i] for i in rows), self.shares.nodes[rows].tolist()
+        added, known = self.shares.nodes[rows].tolist(), [self.known[i] for i in rows]
+        if self.number:
+            own = self.graph.labels[rows, self.asked.label].tolist()
+            labels = [number_shown(one) for one in self.P[rows, self.asked.label].tolist()]
+            known = [None if isnan(one) else number_shown(one) for one in own]
+        else:
+            labels = self.result.label_target.shown(self._decide(rows))
         return tuple(map(NodeShare, map(self._name, rows), labels, known, hops, added))
 
     def _holds(self, rows: Sequence[int] | Ints) -> NDArray[np.bool_]:
         """(rows,) whether these nodes are given the explained label."""
+        if self.number:
+            return np.ones(len(rows), bool)
         ids = self._decide(np.asarray(rows))
         return np.asarray(self.result.label_target.indicators(ids)[:, self.asked.label] == 1)
 
@@ -469,7 +513,13 @@ class _Answer:
         return self.result.decide(self.P[rows], ensemble=False)
 
     def _groups(self, nodes: Sequence[NodeShare], rows: Ints, label: str) -> tuple[str, ...]:
-        """What the colours of nodes say: their label; of several, whether they have this one."""
+        """What the colours of nodes say: their label; of several, whether they have this one.
+
+        Of a number, whether theirs is higher than the node's.
+        """
+        if self.number:
+            own = self.P[rows, self.asked.label]
+            return tuple("predicted lower" if one < own[0] else "as high or higher" for one in own)
         if self.result.label_target.exclusive:
             return tuple(node.label for node in nodes)
         return tuple(label if has else f"not {label}" for has in self._holds(rows))
@@ -512,10 +562,13 @@ class _Answer:
         rows = [self.subject.without(self.asked.node, some) for some in (dropped, *drawn)]
         after, *others = (float(row[self.asked.label]) for row in rows)
         before = float(self.P[self.asked.node, self.asked.label])
-        return Proof(self._named(dropped), before, after, tuple(others), self._change(rows[0]))
+        change = self._change(rows[0])
+        return Proof(self._named(dropped), before, after, tuple(others), change, self.number)
 
     def _change(self, row: Floats) -> str:
         """What differs in the prediction where the explained label no longer holds; else empty."""
+        if self.number:
+            return ""
         ids, target = self.result.decide(row[None], ensemble=False), self.result.label_target
         held, holds = self._holds([self.asked.node])[0], target.indicators(ids)[0, self.asked.label]
         if not held or holds:
@@ -538,13 +591,15 @@ class _Answer:
         yield from self.subject.notes()
         if not self.unranked and not np.isfinite(np.delete(self.hops, self.asked.node)).any():
             yield "it has no links, so its own features and the bias are all there is"
-        if not self.result.label_target.exclusive and self.asked.against is None:
+        target = self.result.target
+        if isinstance(target, LabelTarget) and not target.exclusive and self.asked.against is None:
             yield "a node can have several labels; this one is explained by itself"
 
 
 def _clear(effect: Floats, strong: Ints) -> Ints:
     """Those of the strongest links that are worth drawing."""
-    return np.asarray(strong[effect[strong] > LEAST * effect[strong].max(initial=0)])
+    size = np.abs(effect[strong])
+    return np.asarray(strong[size > LEAST * size.max(initial=0)])
 
 
 def _largest(added: Floats, top: int) -> Ints:

@@ -42,9 +42,9 @@ from gcnii.report.html import is_page, one_file
 from gcnii.results.card import board, how_weighed
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Result, Trained
-from gcnii.targets import target_of
+from gcnii.targets import LabelTarget, target_of
 from gcnii.targets.interval import wilson
-from gcnii.targets.scores import SCORES, frequent_confusions, percent
+from gcnii.targets.scores import SCORES, frequent_confusions, number_shown, percent
 from gcnii.targets.target import Bin
 from gcnii.train.plan import make_plan
 from gcnii.train.stopping import Run
@@ -190,6 +190,7 @@ def again(result: Trained, graph: Graph) -> str:
 
 
 SHOWN = 5  # nodes of each kind
+TINY = 1e-300  # the deviation of equal numbers is 0
 REASONS = 3  # nodes, links and features that are named
 CHANCES = 3  # classes whose probabilities are shown
 PATIENCE = 60.0  # seconds for the explanations of one kind, after which no other begins
@@ -207,7 +208,8 @@ class Card:
     """A node as the page shows it.
 
     asked     the class that is explained
-    chances   the most probable classes; where a node can have several, the one that is asked
+    chances   the most probable classes; where a node can have several, the one that is asked; none
+              of a number
     why_not   why there is no explanation, if there is none
     """
 
@@ -281,17 +283,25 @@ def _cards(
     rows = [node for node, _ in chosen]
     names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
     every = known_labels(graph)
-    given = result.label_target.shown(result.decide(P[rows]))
+    labels = isinstance(result.target, LabelTarget)
+    given = result.target.shown(result.decide(P[rows]) if labels else P[rows])
     began = monotonic()
     found: list[Card] = []
     for (node, asked), name, label in zip(chosen, names, given, strict=True):
-        called = result.label_target.names[asked]
+        called = result.target.names[asked]
         late = bool(found) and monotonic() - began > PATIENCE
         reasons = (None, TOO_SLOW) if late else _explained(result, graph, name, called, device)
-        chances = _chances(result, P[node], asked)
+        chances = _chances(result, P[node], asked) if labels else ()
         found.append(Card(name, label, every[node], called, chances, *reasons))
         show(f"node {name}")
     return found
+
+
+def _farthest(values: Floats, y: Floats, nodes: Ints) -> list[Asked]:
+    """The nodes with the largest errors, beside the deviation of each column, and that column."""
+    errors = np.abs(values[nodes] - y[nodes]) / np.maximum(y[nodes].std(0), TINY)
+    order = np.argsort(-errors.max(1), kind="stable")[:SHOWN]
+    return [(int(nodes[row]), int(errors[row].argmax())) for row in order]
 
 
 def _chances(result: Trained, p: Floats, asked: int) -> tuple[tuple[str, float], ...]:
@@ -553,9 +563,11 @@ def _of_numbers(
     values, test = result.answers(graph, device), graph.splits[evaluation.split].test
     tested = test & graph.labelled
     pairs = zip(result.target.names, graph.labels[tested].T, values[tested].T, strict=True)
-    show("errors")
+    farthest = _farthest(values, graph.labels, np.flatnonzero(tested))
     return {
         "kind": "numbers",
+        "amount": number_shown,
+        "most_surprising": _cards(result, graph, values, farthest, device, show),
         "errors": [one for name, y, own in pairs for one in draw_errors(name, y, own)],
         "error_tables": list(number_rows(evaluation)),
     }

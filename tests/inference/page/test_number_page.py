@@ -58,7 +58,7 @@ def test_nothing_on_it_is_of_classes(html):
     for word in ("Calibration", "Confusion", "average precision", "per cent", " % (", "log loss"):
         assert word not in words(html)
     anchors = set(re.findall(r'<a href="#(\w+)"', html))
-    assert anchors == {"scores", "training", "errors", "settings"}
+    assert anchors == {"scores", "training", "errors", "nodes", "settings"}
     assert all(f'id="{one}"' in html for one in anchors)
 
 
