@@ -369,3 +369,22 @@ def test_check_lists_edges_of_two_weights_among_all_problems(tmp_path):
     assert "nodes.csv has no column 'lable'" in answer.err
     assert "the edge between 'pet0' and 'pet1' has the weight 1 in one direction" in answer.err
     assert "x1" in answer.out
+
+
+def test_customers_are_learnt_evaluated_explained_and_shown_as_a_folder_is(tmp_path):
+    """The built-in tables take the way of one's own, and need no file and no network."""
+    small = ("--model", "gcnii", "--layers", "2", "--epochs", "5", "--offline")
+    trained = call("train", "customers", *small, "--out", "b", cwd=tmp_path)
+    assert (trained.code, trained.err) == (0, "")
+    checked = call("data", "check", "customers", cwd=tmp_path).out
+    assert "Graph(customers: 1500 nodes, 3597 undirected weighted edges" in checked
+    assert "note           words        19 columns" in checked
+    assert rows(call("predict", "b", cwd=tmp_path).out)[17][0] == "c0017"
+    assert "The graph " in call("evaluate", "b", cwd=tmp_path).out
+    assert "plan=" in call("explain", "b", "c0017", cwd=tmp_path).out
+    (tmp_path / "new").mkdir()
+    table = "id,age,plan,months,support_calls,days_quiet,note\nnew,30,basic,1,5,40,no signal\n"
+    (tmp_path / "new" / "nodes.csv").write_text(table)
+    (tmp_path / "new" / "edges.csv").write_text("source,target,weight\nnew,c0017,30\n")
+    (answer,) = rows(call("predict", "b", "--add", "new", cwd=tmp_path).out)
+    assert answer[:2] == ["new", "leaves"]

@@ -11,12 +11,12 @@ from gcnii.data.download import agrees
 from gcnii.errors import DataError
 
 
-def test_the_catalog_holds_the_papers_data_sets_six_more_and_three_generated_ones():
+def test_the_catalog_holds_the_papers_data_sets_six_more_and_four_generated_ones():
     assert list(CATALOG) == [
         *("cora", "citeseer", "pubmed", "cora-full", "citeseer-full", "pubmed-full"),
         *("chameleon", "cornell", "cornell-2022", "texas", "wisconsin"),
         *("film", "squirrel", "chameleon-filtered", "minesweeper", "amazon-photo", "coauthor-cs"),
-        *("ppi", "ppi-like", "digits", "csbm"),
+        *("ppi", "ppi-like", "customers", "digits", "csbm"),
     ]
 
 

@@ -1,5 +1,6 @@
 """Generated graphs are what their parameters say, and the same every time."""
 
+import hashlib
 import re
 from functools import cache
 
@@ -9,8 +10,12 @@ import torch
 from sklearn.datasets import load_digits
 from support.exact import exact_matrix
 
-from gcnii.data import CATALOG, generators, load
+import gcnii
+from gcnii.data import CATALOG, customer_tables, generators, load
 from gcnii.errors import DataError
+from gcnii.members.known import Known
+from gcnii.members.propagation import LabelPropagation
+from gcnii.train.plan import combines
 
 
 def share_of_equal_labels(graph):
@@ -22,7 +27,7 @@ def default(name):
     return load(name)
 
 
-@pytest.mark.parametrize("name", ["digits", "csbm", "ppi-like"])
+@pytest.mark.parametrize("name", ["digits", "csbm", "customers", "ppi-like"])
 def test_the_catalog_counts_the_default_graph(name):
     graph, counts = default(name), CATALOG[name].counts
     assert (graph.n, graph.m, graph.d, graph.k) == (
@@ -197,3 +202,47 @@ def test_ppi_likes_labels_need_the_graph():
         return 2 * (guess & truth).sum() / (guess.sum() + truth.sum())
 
     assert f1(graph.X, neighbours) > f1(graph.X) + 0.1
+
+
+def test_customers_are_the_same_on_every_machine():
+    tables = customer_tables()
+    cells = tables.nodes.to_csv() + tables.edges.to_csv() + ",".join(tables.truth)
+    assert hashlib.sha256(cells.encode()).hexdigest()[:16] == "7064a3718b7ce6a4"
+
+
+def test_customers_are_tables_of_ones_own(tmp_path):
+    nodes, edges, truth = customer_tables()
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    graph = load("customers", offline=True)
+    assert load(tmp_path, text="note").fingerprint == graph.fingerprint
+    told = np.array(graph.classes)[graph.y[graph.labelled]]
+    np.testing.assert_array_equal(told, truth[graph.labelled])
+    assert combines(graph, None, "published", ())  # several models, as for a graph of one's own
+    assert {column.kind for column in graph.columns} == {"numeric", "categorical", "words"}
+
+
+def test_customers_take_the_options_of_tables():
+    graph = load("customers", drop="note", seed=1)
+    assert (graph.d, graph.loaded_with) == (8, {"drop": "note", "seed": 1})
+    assert (graph.splits[0].test != load("customers").splits[0].test).any()
+    with pytest.raises(DataError, match="the dataset 'customers' takes only id, label, "):
+        load("customers", n=3)
+
+
+def test_who_leaves_is_told_by_columns_and_neighbours_together():
+    """Of customers without a label; each kind of knowledge alone tells far less."""
+    graph, truth = load("customers"), customer_tables().truth
+    unknown, split = ~graph.labelled, graph.splits[0]
+
+    def right(answers):
+        return (np.asarray(answers) == truth)[unknown].mean()
+
+    network, alone = (
+        right(gcnii.fit(graph, model, epochs=60, threads=1).predict(graph))
+        for model in ("gcnii", "mlp")
+    )
+    spread = LabelPropagation.fit(graph, split)(graph, Known.of(graph, split))
+    labels = right(np.array(graph.classes)[spread.argmax(1)])
+    assert network > 0.83
+    assert network > max(alone, labels) + 0.05

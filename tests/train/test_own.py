@@ -29,7 +29,15 @@ from gcnii.train.presets import (
 )
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe
 
-WITHOUT = {"film", "squirrel", "chameleon-filtered", "minesweeper", "amazon-photo", "coauthor-cs"}
+DOWNLOADED = (
+    "film",
+    "squirrel",
+    "chameleon-filtered",
+    "minesweeper",
+    "amazon-photo",
+    "coauthor-cs",
+)
+WITHOUT = {*DOWNLOADED, "customers"}
 SHARED = {"scale": "length", "epochs": 500, "patience": 60, "monitor": "val_score_loss"}
 POINTED = sorted({point.model for point in PORTFOLIO})
 
@@ -155,7 +163,7 @@ def test_graphsage_sees_the_full_graph_unless_it_is_large_or_sampling_is_set(mon
     assert batches() == "neighbours"
 
 
-def test_only_downloaded_graphs_without_published_settings_have_the_default():
+def test_tables_and_downloaded_graphs_without_published_settings_have_the_default():
     assert {name for name in CATALOG if uses_own_default(name)} == WITHOUT
     assert uses_own_default("")
     assert not any(presets_of(name) for name in WITHOUT)

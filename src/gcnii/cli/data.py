@@ -55,7 +55,6 @@ Parts = Annotated[
         "default: one file for all."
     ),
 ]
-Folder = Annotated[Path, Parameter(help="A folder with nodes.csv and edges.csv.")]
 
 
 def list_names(*, json: Json = False) -> None:
@@ -74,7 +73,7 @@ def list_names(*, json: Json = False) -> None:
 def show(name: Name, /, *, json: Json = False) -> None:
     """Show a data set's size, source and licence, and the published settings for it."""
     if name not in data.CATALOG and user_path(name).exists():
-        check(Path(name), json=json)
+        check(name, json=json)
         return
     entry = data.lookup(name)
     if json:
@@ -103,15 +102,16 @@ def fetch(*names: Names, offline: Offline = False, json: Json = False) -> None:
 
 
 def check(
-    path: Folder,
+    path: Own,
     /,
     *,
     tables: Tables | None = None,
     json: Json = False,
 ) -> None:
     """Check a graph of your own: what its columns are taken for, and all that is wrong."""
+    source = path if path in data.CATALOG else user_path(path)
     try:
-        graph = load_graph(path, tables, offline=True)
+        graph = load_graph(source, tables, offline=True)
     except DataError as error:
         _print_problems(error, json)
         sys.exit(2)
@@ -122,7 +122,7 @@ def check(
     kind = chosen_kind(graph.typical_weights)
     if graph.weighted and (sentence := about_skew(graph.typical_weights, kind, given=False)):
         print(f"gcnii: {sentence}", file=sys.stderr)
-    measured = _flattery(path, graph, tables)
+    measured = _flattery(source, graph, tables)
     if json:
         print_json(_facts(graph) | {"columns": _columns(graph.columns)} | measured)
         return
@@ -137,7 +137,7 @@ def check(
         print(visible(f"\n{measured['random split']['sentence']}"))
 
 
-def _flattery(path: Path, graph: Graph, tables: Tables | None) -> Document:
+def _flattery(path: str | Path, graph: Graph, tables: Tables | None) -> Document:
     """What a random split flatters, measured where the nodes have times; else a hint at dates."""
     if graph.times is None:
         dates = [one.name for one in graph.columns or () if one.kind == "date" or one.of_dates]

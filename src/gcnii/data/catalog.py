@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gcnii.data import benchmarks, generators
+from gcnii.data.tables.reading import READING
 from gcnii.errors import DataError, did_you_mean
 from gcnii.files import Document
 from gcnii.graph import Graph
@@ -66,6 +67,8 @@ class Entry:
               its default parameters
     notes     known faults, one sentence each
     neighbourhoods  geometry → the file of neighbours that Geom-GCN published; not needed by `load`
+    tables    whether it is made of two tables, with the options of `from_frames`, and treated as a
+              user's own: split and trained in the same way
     """
 
     name: str
@@ -77,10 +80,13 @@ class Entry:
     files: tuple[File, ...] = ()
     notes: tuple[str, ...] = ()
     neighbourhoods: Mapping[str, File] = field(default_factory=dict)
+    tables: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The parameters that `load` accepts: those of `read` for a generated graph, else none."""
+        if self.tables:
+            return tuple(READING)
         return () if self.files else tuple(inspect.signature(self.read).parameters)
 
 
@@ -118,6 +124,7 @@ def _entry(files: Mapping[str, File], family: Document, own: Document) -> Entry:
         files=tuple(files[path] for one in patterns for path in fnmatch.filter(files, one)),
         notes=(*own.get("notes", ()), *family.get("notes", ())),
         neighbourhoods={kind: files[path] for kind, path in near.items() if path in files},
+        tables=own.get("tables", False),
     )
 
 

@@ -1,30 +1,40 @@
-"""Graphs that need no download: csbm, digits and ppi-like.
+"""Graphs that need no download: csbm, customers, digits and ppi-like.
 
-csbm      the contextual stochastic block model (Deshpande et al. 2018): of m = n·degree/2 edges the
-          share `homophily` joins equal labels, and x_i = μ_{y_i} + N(0, I), where the class means μ
-          lie `signal` apart
-digits    scikit-learn's handwritten digits as a k-nearest-neighbour graph
-ppi-like  a stand-in that has PPI's shape, not its content.  Every node has a function z = the
-          centre of its community + noise, in 24 dimensions.  Edges join nodes of the same community
-          more often than others; the 50 features are a noisy linear view of z, and each of the 121
-          labels says on which side of a plane z lies.  Centres, view and planes are the same in all
-          graphs, so what is learnt on some holds for the others
+csbm       the contextual stochastic block model (Deshpande et al. 2018): of m = n·degree/2 edges
+           the share `homophily` joins equal labels, and x_i = μ_{y_i} + N(0, I), where the class
+           means μ lie `signal` apart
+customers  a phone company's customers and their calls, as tables.  Customers leave for reasons of
+           their own, which their columns tell, and with the circle that they call, of which the
+           columns of its other members tell more than their own
+digits     scikit-learn's handwritten digits as a k-nearest-neighbour graph
+ppi-like   a stand-in that has PPI's shape, not its content.  Every node has a function z = the
+           centre of its community + noise, in 24 dimensions.  Edges join nodes of the same
+           community more often than others; the 50 features are a noisy linear view of z, and each
+           of the 121 labels says on which side of a plane z lies.  Centres, view and planes are the
+           same in all graphs, so what is learnt on some holds for the others
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcnii.data.converters.frames import from_frames
 from gcnii.data.converters.join import join
 from gcnii.data.splits import per_class
+from gcnii.data.tables.reading import HINTS, Reading
 from gcnii.errors import DataError, check_number
 from gcnii.graph import Graph, Role
 from gcnii.graph.arrays import merged
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VAL_SHARE = 0.3  # share of all nodes that is for validation
 
@@ -127,6 +137,88 @@ def _means(classes: int, features: int, signal: float, random: np.random.Generat
         directions = np.linalg.qr(directions.T)[0].T
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return np.asarray(directions * signal / np.sqrt(2))
+
+
+CUSTOMERS, CIRCLE, CALLED = 1500, 75, 5  # how many, of a circle, and whom one of them calls
+STRANGERS = 0.1  # share of the calls that leave the circle, unless by chance
+PULL = 1.2  # of a circle, in standard deviations of a customer's own reasons
+LEAVING, KNOWN = 0.4, 0.6  # shares of the customers
+COMPLAINTS = ("bill too high", "no signal", "asked how to cancel", "compared prices")
+PRAISE = ("quick help, thanks", "bought a phone", "second number", "renewed")
+
+
+class CustomerTables(NamedTuple):
+    """The tables of `customers`, as they would be in nodes.csv and edges.csv.
+
+    truth  (n,) what each customer does, also those whose label is not told
+    """
+
+    nodes: pd.DataFrame
+    edges: pd.DataFrame
+    truth: NDArray[np.object_]
+
+
+def customers(**reading: object) -> Graph:
+    """The graph of `customer_tables`, with the options of `from_frames`; its notes are text."""
+    said = Reading.of(**reading)
+    if not any("note" in getattr(said, kind) for kind in HINTS):
+        said = replace(said, text=(*said.hints.text, "note"))
+    nodes, edges, _ = customer_tables()
+    return from_frames(nodes, edges, **said.given, name="customers")  # type: ignore[arg-type]
+
+
+def customer_tables() -> CustomerTables:
+    """1,500 customers of a phone company, and how many minutes they call each other.
+
+    The label says who leaves and who stays, and is told of three in five.
+    """
+    import pandas as pd
+
+    n, random = CUSTOMERS, np.random.default_rng(5)
+    circle = random.integers(n // CIRCLE, size=n)
+    pull = random.choice([-1.0, 1.0], n // CIRCLE, p=[0.6, 0.4])[circle]
+    plan = random.choice(["basic", "family", "business"], n, p=[0.5, 0.35, 0.15])
+    age = random.normal(44, 14, n).clip(18, 90).round()
+    months, support = random.gamma(2, 14, n).round(), random.poisson(1.5, n)
+    mood = random.standard_normal(n)  # told by the notes alone
+    own = 0.7 * support - 0.7 * np.log1p(months) + 0.5 * mood
+    own += 1.0 * (plan == "basic") - 0.5 * (plan == "family")
+    risk = PULL * pull + (own - own.mean()) / own.std()
+    truth = np.where(risk > np.quantile(risk, 1 - LEAVING), "leaves", "stays").astype(object)
+    quiet = random.gamma(2, 8 * np.exp(0.5 * pull)).round()
+    cross = random.random(n) < 1 / (1 + np.exp(-3 * mood))
+    note = np.where(cross, random.choice(COMPLAINTS, n), random.choice(PRAISE, n)).astype(object)
+    note[random.random(n) < 0.2] = None
+    age[random.random(n) < 0.1] = np.nan
+    names = np.array([f"c{i:04d}" for i in range(n)], object)
+    nodes = pd.DataFrame(
+        {
+            "id": names,
+            "age": age,
+            "plan": plan,
+            "months": months.astype(int),
+            "support_calls": support,
+            "days_quiet": quiet.astype(int),
+            "note": note,
+            "label": np.where(random.random(n) < KNOWN, truth, np.array(None)),
+        }
+    )
+    (u, v), minutes = _calls(circle, random)
+    edges = pd.DataFrame({"source": names[u], "target": names[v], "weight": minutes})
+    return CustomerTables(nodes, edges, truth)
+
+
+def _calls(circle: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
+    """Undirected edges and their minutes: long calls within a circle, and some to others."""
+    n, sizes = len(circle), np.bincount(circle)
+    order, starts = np.argsort(circle, kind="stable"), np.cumsum(sizes) - sizes
+    u = random.integers(n, size=n * CALLED // 2)
+    friend = order[starts[circle[u]] + random.integers(sizes[circle[u]])]
+    v = np.where(random.random(len(u)) < STRANGERS, random.integers(n, size=len(u)), friend)
+    edges = merged(np.stack([u, v])[:, u != v])
+    near = circle[edges[0]] == circle[edges[1]]
+    minutes = 1 + random.gamma(np.where(near, 3, 2), np.where(near, 20, 8)).round()
+    return edges, minutes.astype(np.int64)
 
 
 TRAIN_PER_CLASS, VAL, TEST = 20, 500, 1000

@@ -95,7 +95,7 @@ def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object])
         graph = entry.read({path.name: path for path in paths})
     else:
         graph = entry.read(**parameters)
-    return graph._with_origin(entry.name, entry.name, parameters)
+    return graph._with_origin(entry.name, "" if entry.tables else entry.name, parameters)
 
 
 def _is_path(source: str | Path) -> bool:

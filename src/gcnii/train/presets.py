@@ -44,10 +44,13 @@ def _published() -> Mapping[str, Mapping[str, tuple[str, Settings]]]:
 def uses_own_default(name: str) -> bool:
     """Whether a graph of this catalog name is trained with the portfolio.
 
-    So are your own graphs, whose name is empty, and downloaded ones without published settings.  A
-    generated graph keeps the defaults of the model and of Recipe, on which earlier results rest.
+    So are your own graphs, whose name is empty, that of tables, and downloaded ones without
+    published settings.  Another generated graph keeps the defaults of the model and of Recipe, on
+    which earlier results rest.
     """
-    return not name or (name in CATALOG and bool(CATALOG[name].files) and not presets_of(name))
+    if name not in CATALOG:
+        return not name
+    return CATALOG[name].tables or (bool(CATALOG[name].files) and not presets_of(name))
 
 
 def presets_of(name: str) -> Mapping[str, Settings]:
