@@ -1,6 +1,7 @@
 """gcnii demo, with fewer epochs and depths."""
 
 import json
+import re
 import signal
 from functools import partial
 
@@ -15,34 +16,41 @@ from gcnii.results.fit import Session
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     monkeypatch.setattr(demo, "EPOCHS", 2)
+    monkeypatch.setattr(demo, "GIVEN", {"epochs": 2})
     short = tuple(step for step in demo.STEPS if step.layers in (2, 64))
     monkeypatch.setattr(demo, "STEPS", short)
 
 
-def test_the_demo_prints_a_table_and_leaves_a_bundle_and_a_plot(tmp_path):
+def test_the_demo_shows_what_the_graph_and_what_depth_add(monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "80")
     answer = call("demo", "--out", "my runs/demo", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")
-    assert [line[2:19].strip() for line in answer.out.splitlines() if line.startswith("│")] == [
-        "GCNII, 64 layers",
-        "GCN, 2 layers",
-        "GCN, 64 layers",
+    lines = [line.strip() for line in answer.out.splitlines()]
+    assert all(len(line) <= 80 for line in lines[:-1])  # the last has the name of the folder
+    shown = [line.split("  ")[0] for line in lines if line.endswith(tuple("0123456789"))]
+    assert shown == [
+        *("columns alone (MLP)", "columns and calls (GCNII)"),
+        *("GCNII, 64 layers", "GCN, 2 layers", "GCN, 64 layers"),
     ]
-    over, where, following = answer.out.splitlines()[-3:]
-    assert over.startswith("Over-smoothing: with 64 layers a GCN falls from ")
-    assert where == "bundle my runs/demo, plot my runs/demo/curves.png"
-    assert following.startswith(
-        "Try next: gcnii train cora --runs 3, gcnii predict 'my runs/demo', or gcnii train "
-    )
+    text = " ".join(lines)
+    before, after = re.findall(r"(c\d{4}) (?:leaves|is (?:not )?predicted as leaves) ", text)
+    assert before == after
+    assert "Over-smoothing: with 64 layers a GCN falls from " in text
+    assert lines[-3:-1] == ["plot: my runs/demo/curves.png", "bundle: my runs/demo"]
+    assert lines[-1].startswith("Try next: gcnii report run 'my runs/demo', or gcnii train ")
     folder = tmp_path / "my runs/demo"
     assert files(folder) == ["card.md", "curves.csv", "curves.png", "model.safetensors", "run.json"]
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
-    assert open_bundle(folder).plan.model_settings["layers"] == 64
+    assert open_bundle(folder).origin.source == "customers"
 
 
 def test_the_demo_prints_one_json_document(tmp_path):
     document = json.loads(call("demo", "--json", cwd=tmp_path).out)
-    assert (document["graph"], document["bundle"]) == ("digits", "runs/demo")
-    assert set(document["test"]) == {
+    assert (document["bundle"], document["plot"]) == ("runs/demo", "runs/demo/curves.png")
+    customers = document["customers"]
+    assert set(customers["test"]) == {"mlp", "gcnii"}
+    assert customers["explained"]["label"] == "leaves"
+    assert set(document["digits"]["test"]) == {
         "GCNII, 2 layers",
         "GCNII, 64 layers",
         "GCN, 2 layers",
