@@ -61,10 +61,9 @@ class Network:
     def __post_init__(self) -> None:
         """Refuse what no plan is made of."""
         if self.model not in MATRICES:
-            guess = did_you_mean(self.model, MATRICES)
+            guess = did_you_mean(self.model, MATRICES) or "choose one of them"
             raise InputError(
-                f"plans are made of {', '.join(MATRICES)}, got {self.model!r}; {guess}choose one "
-                "of them"
+                f"plans are made of {', '.join(MATRICES)}, got {self.model!r}; {guess.rstrip()}"
             )
         if self.precision not in PRECISIONS:
             raise InputError(

@@ -129,6 +129,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}? " if close else ""
 
 
+def suggestion(word: str, known: Sequence[str], lists: str = "") -> str:
+    """What to give instead of an unknown word: the close one, else all: part of a message.
+
+    lists  the command that lists them
+    """
+    if guess := did_you_mean(word, known).rstrip():
+        return f"{guess} {lists and f'{lists} lists them all'}".rstrip()
+    return f"known: {', '.join(known)}"
+
+
 def is_one_of(value: object, words: Iterable[str]) -> bool:
     """Whether a value from the user is one of these words; anything but text is not.
 

@@ -20,11 +20,20 @@ def empty_cache(monkeypatch, tmp_path):
     return tmp_path / "cache"
 
 
-def test_list_prints_one_line_per_data_set_in_any_terminal(tmp_path):
-    lines = run("data", "list", cwd=tmp_path, COLUMNS="20").out.splitlines()
+def test_list_prints_one_line_per_data_set(tmp_path):
+    lines = run("data", "list", cwd=tmp_path, COLUMNS="").out.splitlines()
     assert [line.split()[0] for line in lines] == ["name", *data.CATALOG]
     assert lines[1].split(maxsplit=5)[1:5] == ["2,708", "5,278", "1,433", "7"]
-    assert lines[1].rstrip().endswith(f"  {data.CATALOG['cora'].title}")
+    assert lines[1].endswith(f"  {data.CATALOG['cora'].title}")
+
+
+@pytest.mark.parametrize("columns", ["20", "80"])
+def test_list_prints_two_lines_per_data_set_in_a_narrow_terminal(columns, tmp_path):
+    head, *lines = run("data", "list", cwd=tmp_path, COLUMNS=columns).out.splitlines()
+    assert head.split() == ["name", "nodes", "edges", "features", "classes"]
+    assert [line.split()[0] for line in lines[::2]] == [*data.CATALOG]
+    assert lines[1::2] == [f"   {entry.title}" for entry in data.CATALOG.values()]
+    assert not any(str(one.counts.nodes) in one.title for one in data.CATALOG.values())
 
 
 def test_list_in_json_has_the_counts(tmp_path):

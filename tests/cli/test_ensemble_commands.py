@@ -59,7 +59,7 @@ def test_json_is_the_whole_output_and_says_the_same(folder, trained):
     document = json.loads(answer.out)
     assert document["model"] == "auto"
     assert document["leaderboard"][-1]["member"] == "ensemble"
-    assert document["graph_helps"]["sentence"] in trained.out
+    assert document["graph_helps"]["sentence"] in " ".join(trained.out.split())
     assert {"difference", "low", "high"} <= document["graph_helps"].keys()
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from support.command_line import BUNDLE, BUNDLE_FILES, SMALL, Answer, call, files, write_pets
 
+import gcnii
+from gcnii.inference.page import about, draw_curves
 from gcnii.results.bundle import open_bundle, save_claimed
 from gcnii.train.checkpoint import Checkpoint
 from gcnii.train.group import ReplicaGroup
@@ -146,9 +148,24 @@ def test_no_line_of_the_result_is_broken_in_a_narrow_terminal(trained, bundle):
     score = f"{100 * open_bundle(bundle).test[0]:.1f}"
     assert headline == f"gcnii, 2 layers, on pets: test accuracy {score} (1 run)"
     assert errors[0].startswith(f"accuracy {score} (majority ")
-    assert all(line.startswith("warning: ") for line in errors[1:-1])
-    assert errors[-1].startswith("The probabilities are not calibrated: that takes 10 validation ")
+    said = " ".join(errors)
+    assert "The probabilities are not calibrated: that takes 10 validation " in said
+    assert all(len(line) <= 80 for line in errors)
     assert where == f"bundle: {BUNDLE}   (label nodes with: gcnii predict '{BUNDLE}')"
+
+
+def test_the_best_epoch_is_counted_alike_everywhere(home, trained, bundle):
+    heads, row = (line.split() for line in trained.out.splitlines()[1:3])
+    printed = int(row[heads.index("best")])  # a head of two words
+    (run,) = json.loads((bundle / "run.json").read_text())["runs"]
+    rows = (bundle / "curves.csv").read_text().splitlines()[1:]
+    losses = [float(row.split(",")[3]) for row in rows]
+    result = open_bundle(bundle, curves=True)
+    facts = about(result, gcnii.load(home / "pets"))
+    assert printed == run["best_epoch"] == result.runs[0].best_epoch
+    assert losses[printed] == run["val_loss"]
+    assert facts["best epoch"] == f"{printed}, counted from 0, of {run['epochs']}, by validation"
+    assert f"Dotted: epoch {printed}," in draw_curves(result)[0].caption
 
 
 def test_several_runs_are_printed_with_mean_and_deviation(home, tmp_path):

@@ -188,9 +188,12 @@ SECRET = "postgresql+psycopg://me:s3cret@127.0.0.1:1/x"
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--models", "gcni"), "no model 'gcni'; did you mean 'gcnii'? known: gcnii, "),
+        (
+            ("--models", "gcni"),
+            "no model 'gcni'; did you mean 'gcnii'? `gcnii models`",
+        ),
         (("--models", ","), "--models is empty; give names from `gcnii models`, separated by comm"),
-        (("--metric", "acuracy"), "no metric 'acuracy'; did you mean 'accuracy'? known: auto, ac"),
+        (("--metric", "acuracy"), "no metric 'acuracy'; did you mean 'accuracy'?"),
         (("--budget", "5x"), "budget must be a time such as 90s, 10m or 2h, got '5x'; to count s"),
         (("--budget", ""), "budget must be a time such as 90s, 10m or 2h, got ''; to count setti"),
         (("--trials", 0), "--trials must be at least 1, got 0"),

@@ -59,7 +59,8 @@ def test_a_full_disk_behind_a_file_is_not_blamed_on_the_standard_output(monkeypa
 @pytest.mark.slow
 def test_tables_replace_what_stdout_cannot_encode_and_json_is_ascii(tmp_path):
     table, document = (
-        run("models", *more, cwd=tmp_path, PYTHONIOENCODING="ascii") for more in ((), ("--json",))
+        run("models", "gcnii", *more, cwd=tmp_path, PYTHONIOENCODING="ascii")
+        for more in ((), ("--json",))
     )
     assert (table.code, table.err, document.code, document.err) == (0, "", 0, "")
     assert "H ? ?(" in table.out
@@ -134,33 +135,39 @@ def test_a_closed_stdout_is_not_an_error():
         ),
         (
             "train pets --layers two",
-            "Invalid value for --layers: expected an integer ≤ 2,147,483,647, got 'two'. See",
+            "Invalid value for --layers: expected an integer, got 'two'. See",
         ),
         ("train pets --lr 1_000", "Invalid value for --lr: expected a number, got '1_000'"),
-        ("train pets --epochs 1_0", "Invalid value for --epochs: expected an integer ≤ 2,147,483"),
-        ("train pets --epochs inf", "Invalid value for --epochs: expected an integer ≤ 2,147,483"),
-        ("train pets --patience nan", "Invalid value for --patience: expected an integer ≤ 2,147"),
+        ("train pets --epochs 1_0", "Invalid value for --epochs: expected an integer, got '"),
+        ("train pets --epochs inf", "Invalid value for --epochs: expected an integer, got '"),
+        (
+            "train pets --patience nan",
+            "Invalid value for --patience: expected an integer, got 'nan",
+        ),
         ("train pets --plateau 3 --plateau-floor 9", "plateau_floor must be at most lr, from whic"),
         (
             "train pets --layers 2.7",
-            "Invalid value for --layers: expected an integer ≤ 2,147,483,647, got '2.7'",
+            "Invalid value for --layers: expected an integer, got '2.7'",
         ),
         (
             "reproduce table2 --runs 1.5",
-            "Invalid value for --runs: expected an integer ≤ 2,147,483,647, got '1.5'",
+            "Invalid value for --runs: expected an integer, got '1.5'",
         ),
         (
             "train pets --epochs 99999999999999999999",
-            "Invalid value for --epochs: expected an integer ≤ 2,147,483,647, got '99999999999999",
+            "Invalid value for --epochs: expected a smaller integer, got '99999999999999",
         ),
-        ("train pets --layers " + 5000 * "9", "Invalid value for --layers: expected an integer ≤ "),
+        (
+            "train pets --layers " + 5000 * "9",
+            "Invalid value for --layers: expected a smaller integer, got '999",
+        ),
         (
             "doctor pets --depths 99999999999999999999",
             "--depths must be integers ≥ 1, separated by commas, got '9999",
         ),
         (
             "train pets --fanout 2.5",
-            "Invalid value for --fanout: expected an integer ≤ 2,147,483,647, got '2.5'",
+            "Invalid value for --fanout: expected an integer, got '2.5'",
         ),
         (
             "train pets --monitor test",
@@ -168,13 +175,17 @@ def test_a_closed_stdout_is_not_an_error():
         ),
         (
             "train pets --model gcni",
-            "no model 'gcni'; did you mean 'gcnii'? known: gcnii, gcnii-star, ",
+            "no model 'gcni'; did you mean 'gcnii'? `gcnii models` lists them all",
         ),
         (
             "train pets --model deep-gcn --alpha 0.1",
             "deep-gcn has no setting 'alpha'; known: layers, width, dropout, ",
         ),
-        ("train coar", "no dataset 'coar'; did you mean 'cora'? known: cora, citeseer, "),
+        ("train coar", "no dataset 'coar'; did you mean 'cora'? `gcnii data list` lists them, or "),
+        (
+            "train q",
+            "no dataset 'q'; `gcnii data list` lists the known, or give the path of a folder",
+        ),
         (
             "train no/where",
             "no/where does not exist; a graph is a folder with nodes.csv and edges.csv",
@@ -206,23 +217,26 @@ def test_a_closed_stdout_is_not_an_error():
         ),
         ("train pets --alpha 2", "alpha must be a number in [0, 1], got 2.0"),
         ("train pets --lam -1", "lam must be a number ≥ 0, got -1.0"),
-        ("train pets --seed -1", "--runs must be at least 1 and --seed at least 0, got 1 and -1"),
-        ("train pets --runs 0", "--runs must be at least 1 and --seed at least 0, got 0 and 0"),
+        ("train pets --seed -1", "--seed must be at least 0, got -1"),
+        ("train pets --runs 0", "--runs must be at least 1, got 0"),
         ("train pets --split 3", "pets has splits 0 to 0, got split 3"),
         ("train pets --device tpu", "device must be auto, cpu or cuda, got 'tpu'"),
         (
             "predict pets",
-            "pets holds no run.json; give the folder that `gcnii train` wrote",
+            "pets holds no run.json; give a folder written by `gcnii train`",
         ),
         (
             "predict nothing",
-            "nothing does not exist; give the folder that `gcnii train` wrote",
+            "there is no folder 'nothing'; give a folder written by `gcnii train`",
         ),
         (
             "predict",
             'Command "predict" parameter BUNDLE requires an argument. See gcnii predict --help.',
         ),
-        ("data show coar", "no dataset 'coar'; did you mean 'cora'? known: cora, "),
+        (
+            "data show coar",
+            "no dataset 'coar'; did you mean 'cora'? `gcnii data list` lists them, ",
+        ),
         (
             "data check no/where",
             "no/where does not exist; a graph is a folder with nodes.csv and edges.csv",
@@ -249,19 +263,30 @@ def test_an_empty_path_is_refused_and_not_taken_for_this_folder(words, tmp_path)
     assert files(tmp_path) == ["edges.csv", "nodes.csv"]
 
 
+def test_more_clusters_than_nodes_are_said(tmp_path):
+    write_pets(tmp_path / "pets")
+    words = ("--model", "cluster-gcn", "--clusters", 99, *SMALL)
+    assert (
+        "pets has 12 nodes, and so as many clusters, not 99"
+        in call("train", "pets", *words, cwd=tmp_path).err
+    )
+
+
 def test_a_misspelt_folder_is_guessed_among_those_beside_it(tmp_path):
     write_pets(tmp_path / "churn")
     said = refusal(call("train", "chrun", cwd=tmp_path))
-    assert said.startswith("no dataset 'chrun'; did you mean 'churn'? known: cora, ")
+    assert said.startswith("no dataset 'chrun'; did you mean 'churn'? `gcnii data list` ")
     call("train", "churn", *SMALL, "--out", "r/churn", cwd=tmp_path)
-    assert refusal(call("predict", "r/chrun", cwd=tmp_path)) == (
-        "r/chrun does not exist; did you mean 'r/churn'? give the folder that `gcnii train` wrote"
+    assert refusal(call("predict", "r/chrun", cwd=tmp_path)).startswith(
+        "there is no folder 'r/chrun'; did you mean 'r/churn'? give a folder written by `gcnii"
     )
 
 
 def test_an_empty_graph_is_refused_and_not_taken_for_this_folder(tmp_path):
     write_pets(tmp_path)
-    assert refusal(call("train", "", cwd=tmp_path)).startswith("no dataset ''; known: cora, ")
+    assert refusal(call("train", "", cwd=tmp_path)).startswith(
+        "no dataset ''; `gcnii data list` lists"
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ulimit -v is of Linux")

@@ -80,7 +80,7 @@ def linear(**how):
 def test_a_graph_that_says_more_than_the_features_helps():
     found = linear()
     sentence = found.graph_helps.sentence
-    assert sentence.startswith(f"The graph helps: R² {found.scores['r2'].mean:.4g} against ")
+    assert sentence.startswith(f"The graph helps: R² {found.scores['r2'].mean:.3f} against ")
     assert "on the features), a difference of +" in sentence
     assert found.graph_helps.difference.low > 0
 

@@ -289,7 +289,7 @@ def test_what_is_no_whole_bundle_is_refused(bundle, name, change, sentence):
 
 def test_a_folder_without_a_bundle_is_refused(tmp_path):
     with pytest.raises(
-        BundleError, match=r"holds no run\.json; give the folder that `gcnii train` wrote"
+        BundleError, match=r"holds no run\.json; give a folder written by `gcnii train`"
     ):
         open_bundle(tmp_path)
 

@@ -322,7 +322,7 @@ def test_a_graph_without_a_split_is_refused(graph):
         ({"lam": -1.0}, "lam must be a number ≥ 0, got -1.0"),
         (
             {"layer": 3},
-            "gcnii has no setting 'layer'; did you mean 'layers'? known: layers, width, alpha",
+            "gcnii has no setting 'layer'; did you mean 'layers'?",
         ),
         (
             {"seeds": [1, 1]},

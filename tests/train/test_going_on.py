@@ -46,7 +46,7 @@ def test_a_training_that_still_gets_better_goes_on_until_its_patience_ends(graph
 
 
 def test_a_number_of_epochs_that_is_given_is_kept_and_a_warning_says_what_it_cost(graph):
-    said = "seed 0 ended at its limit of 12 epochs, and was best in epoch 12; it may get better"
+    said = "seed 0 ended at its limit of 12 epochs, and was best in epoch 11, counted from 0;"
     with pytest.warns(UserWarning, match=said):
         result = fit(graph, seeds=[0], epochs=12, **HOW)
     assert result.runs[0].epochs == 12

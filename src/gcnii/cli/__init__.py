@@ -40,8 +40,10 @@ def _convert(kind: object, tokens: Sequence[Token]) -> object:
     """Convert as cyclopts does, but refuse 2.7 as an integer, 1_000 as a number, "" as a path."""
     for word in (token.value for token in tokens):
         if kind in (int, tuple[int, ...]):
-            if not re.fullmatch(r"[+-]?[0-9]{1,10}", word) or abs(int(word)) > LARGEST_INT:
-                raise InputError(f"expected an integer ≤ {LARGEST_INT:,}, got {word!r}.")
+            if not re.fullmatch(r"[+-]?[0-9]+", word):
+                raise InputError(f"expected an integer, got {word!r}.")
+            if len(word) > len(str(LARGEST_INT)) + 1 or abs(int(word)) > LARGEST_INT:
+                raise InputError(f"expected a smaller integer, got {word[:24]!r}.")
         elif kind is float and "_" in word:
             raise InputError(f"expected a number, got {word!r}.")
         elif kind is Path and not word:  # which would be this folder

@@ -27,7 +27,7 @@ from gcnii.cli.options import (
     refuse_below_one,
     refuse_unwritable,
 )
-from gcnii.cli.terminal import table_console
+from gcnii.cli.terminal import say, table_console
 from gcnii.data.formats.packed import refuse_target, save
 from gcnii.data.formats.parts import refuse_folder
 from gcnii.data.splits import about_times
@@ -62,12 +62,21 @@ def list_names(*, json: Json = False) -> None:
     if json:
         print_json([_summary(entry) for entry in data.CATALOG.values()])
         return
-    heads = ("name", "nodes", "edges", "features", "classes", "description")
-    table = plain_table(*heads, numbers=slice(1, 5))
+    console, heads = table_console(), ("name", "nodes", "edges", "features", "classes")
+    table = plain_table(*heads)
     for name, entry in data.CATALOG.items():
         counts = ("?" if count is None else f"{count:,}" for count in asdict(entry.counts).values())
-        table.add_row(name, *counts, entry.title)
-    table_console().print(table)
+        table.add_row(name, *counts)
+    with console.capture() as captured:
+        console.print(table)
+    head, *rows = captured.get().splitlines()
+    titles = [entry.title for entry in data.CATALOG.values()]
+    wide = len(head) + max(map(len, titles)) <= console.width
+    print(f"{head} description" if wide else head)
+    for row, title in zip(rows, titles, strict=True):
+        print(f"{row} {title}" if wide else row)
+        if not wide:
+            say(f"   {title}", below="   ")
 
 
 def show(name: Name, /, *, json: Json = False) -> None:

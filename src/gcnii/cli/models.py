@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gcnii.cli.options import Json, print_json
-from gcnii.cli.terminal import table_console
+from gcnii.cli.terminal import say, table_console
 from gcnii.files import Document
 from gcnii.nn import MODELS
 from gcnii.report.tables import plain_table
@@ -35,7 +35,7 @@ Name = Annotated[
 
 
 def models(name: Name = None, /, *, json: Json = False) -> None:
-    """Say which model to use when, and list all: equation, paper, where the paper reports them."""
+    """Say which model to use when, and list all; of one, its equation and its settings."""
     cards = [_card(known_model(name))] if name else [_card(one) for one in MODELS]
     if json:
         print_json(cards)
@@ -45,6 +45,8 @@ def models(name: Name = None, /, *, json: Json = False) -> None:
         console.print(_one(cards[0]))
         return
     console.print(_choice(cards), "", _all(cards), sep="\n")
+    print()
+    say("T2: Table 2 of the paper, F1: Figure 1. Equation and settings of one: gcnii models NAME")
 
 
 def _card(name: str) -> Document:
@@ -76,10 +78,9 @@ def _choice(cards: list[Document]) -> Table:
 
 
 def _all(cards: list[Document]) -> Table:
-    table = plain_table("model", "equation", "paper", "reported in", numbers=slice(0))
+    table = plain_table("model", "paper", "reported in", numbers=slice(0))
     for card in cards:
-        name = card["name"]
-        table.add_row(name, card["equation"], card["paper"], REPORTED.get(name, ""))
+        table.add_row(card["name"], card["paper"], REPORTED.get(card["name"], ""))
     return table
 
 

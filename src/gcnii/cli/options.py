@@ -177,10 +177,9 @@ def load_graph(
 def seeds_of(graph: Graph, runs: int | None, first: int) -> range:
     """One seed for each run; by default, one run for each split."""
     count = max(len(graph.splits), 1) if runs is None else runs
-    if count < 1 or first < 0:
-        raise InputError(
-            f"--runs must be at least 1 and --seed at least 0, got {count} and {first}"
-        )
+    refuse_below_one(runs=runs)
+    if first < 0:
+        raise InputError(f"--seed must be at least 0, got {first}")
     return range(first, first + count)
 
 

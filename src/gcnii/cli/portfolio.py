@@ -13,8 +13,7 @@ from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
 from gcnii.cli.options import bundle_line, own_command, print_json, refuse_unwritable, seeds_of
-from gcnii.cli.terminal import counting_bar, table_console
-from gcnii.errors import visible
+from gcnii.cli.terminal import counting_bar, say, table_console
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.nn.settings import Settings
@@ -205,14 +204,15 @@ def _print(ensemble: Ensemble, bundles: Bundles, how: Running) -> None:
         print_json(ensemble.summary() | bundles.document() | evaluation)
         return
     if short and short.first:
-        print(short.first, end="\n\n")
+        say(short.first)
+        print()
     table_console().print(leaderboard_table(ensemble))
     for sentence in ensemble.left_out:
-        print(f"{sentence}.")
+        say(f"{sentence}.")
     print(f"\n{ensemble!r}")
-    if helps:
-        print(visible(helps.sentence))
-    print(*(short.lines() if short else ()), *bundles.lines(), sep="\n")
+    for sentence in (*([helps.sentence] if helps else []), *(short.lines() if short else ())):
+        say(sentence)
+    print(*bundles.lines(), sep="\n")
 
 
 def leaderboard_table(ensemble: Ensemble) -> Table:
@@ -223,6 +223,6 @@ def leaderboard_table(ensemble: Ensemble) -> Table:
         f"validation {ensemble.measured}{ensemble.score.in_percent}",
         "left",
     )
-    for row in rows:
-        table.add_row(*row)
+    for name, sees, *numbers in rows:
+        table.add_row(name, sees.replace("graph and features", "both"), *numbers)
     return table

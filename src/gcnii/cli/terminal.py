@@ -14,7 +14,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -30,11 +29,13 @@ from rich.text import Text
 
 from gcnii.errors import visible
 from gcnii.files import naming
+from gcnii.report.tables import wrapped
 from gcnii.train.callbacks import VisibleColumn, lines_without_bar, make_progress
 
 # columns: in a narrower terminal the table of flags has no room for text, and its layout never ends
 NARROWEST = 40
 STDOUT = "the standard output"
+LONGEST_WIDTH = 18  # digits of a width that is believed
 WIDEST = 1000  # columns; a line of a table is padded to the width of the terminal
 
 
@@ -105,6 +106,9 @@ def _replace_unencodable() -> None:
 def limit_width() -> None:
     """Assume NARROWEST to WIDEST columns, whatever the terminal or the environment says."""
     os.environ.pop("LINES", None)  # Rich stumbles over some that are not numbers, such as ²
+    asked = os.environ.get("COLUMNS", "")
+    if asked and not (asked.isascii() and asked.isdecimal() and len(asked) <= LONGEST_WIDTH):
+        del os.environ["COLUMNS"]
     columns = shutil.get_terminal_size().columns
     if os.environ.get("COLUMNS") or not NARROWEST <= columns <= WIDEST:
         os.environ["COLUMNS"] = str(min(max(columns, NARROWEST), WIDEST))
@@ -134,10 +138,12 @@ def _width(console: Console, narrow: int) -> int:
     return max(console.width, narrow) if asked else WIDE
 
 
-def say(text: str) -> None:
-    """Print sentences, wrapped between words where tables would be."""
-    width = table_console().width
-    print(fill(visible(text), width, break_long_words=False, break_on_hyphens=False))
+def say(text: str, below: str = "") -> None:
+    """Print sentences, wrapped between words where tables would be.
+
+    below  what the lines after the first begin with
+    """
+    print(wrapped(text, table_console().width, below))
 
 
 @contextmanager

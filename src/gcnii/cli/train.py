@@ -35,7 +35,7 @@ from gcnii.cli.options import (
     switch,
 )
 from gcnii.cli.portfolio import Running, asked_course, combine, print_members
-from gcnii.cli.terminal import table_console
+from gcnii.cli.terminal import say, table_console
 from gcnii.errors import InputError
 from gcnii.files import CHECKPOINT, Document, document_key, refuse_replacing
 from gcnii.graph import Graph, Piece
@@ -394,11 +394,12 @@ def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> N
         print_json(result.summary() | about | {"evaluation": short.document() if short else None})
         return
     if short and short.first:
-        print(short.first, end="\n\n")
+        say(short.first)
+        print()
     table_console().print(_runs_table(result))
     print(f"\n{result!r}")
     for line in short.lines() if short else ():
-        print(line)
+        say(line)
     if bundle:
         print(bundle_line(bundle))
 
@@ -411,6 +412,6 @@ def _runs_table(result: Result) -> Table:
     table.title, table.title_justify = f"{result.measured}{score.in_percent}", "left"
     for run in result.runs:
         scores = (score.shown(run.val), score.shown(run.test))
-        counts = (str(run.best_epoch + 1), str(run.epochs), f"{run.seconds:.1f}")
+        counts = (str(run.best_epoch), str(run.epochs), f"{run.seconds:.1f}")
         table.add_row(str(run.seed), str(run.split), *scores, *counts)
     return table

@@ -29,7 +29,7 @@ from gcnii.cli.options import (
 from gcnii.cli.portfolio import leaderboard_table
 from gcnii.cli.terminal import table_console
 from gcnii.cli.train import Threads
-from gcnii.errors import InputError, did_you_mean
+from gcnii.errors import InputError, suggestion
 from gcnii.files import Document, refuse_replacing
 from gcnii.report.figures import is_figure, save
 from gcnii.results.card import short_form
@@ -208,8 +208,7 @@ def _names(models: str | None) -> tuple[str, ...] | None:
 def _metric(name: str) -> Metric:
     if name in METRICS:
         return name
-    guess = did_you_mean(name, METRICS)
-    raise InputError(f"no metric {name!r}; {guess}known: {', '.join(METRICS)}")
+    raise InputError(f"no metric {name!r}; {suggestion(name, METRICS)}")
 
 
 def _options(pairs: tuple[str, ...]) -> dict[str, str] | None:

@@ -145,11 +145,9 @@ def lookup(name: str) -> Entry:
     if name in CATALOG:
         return CATALOG[name]
     beside = (path.parent.name for path in Path().glob("*/nodes.*"))  # a folder may be misspelt
-    raise DataError(
-        f"no dataset {name!r}; {did_you_mean(name, [*CATALOG, *beside])}known: "
-        f"{', '.join(CATALOG)}, "
-        "or the path of a folder with nodes.csv"
-    )
+    guess = did_you_mean(name, [*CATALOG, *beside])
+    known = f"{guess}`gcnii data list` lists them" if guess else "`gcnii data list` lists the known"
+    raise DataError(f"no dataset {name!r}; {known}, or give the path of a folder with nodes.csv")
 
 
 OGB = "ogbn-"  # what names of the Open Graph Benchmark begin with, and may be given without

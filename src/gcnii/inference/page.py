@@ -97,11 +97,12 @@ def about(result: Trained, graph: Graph) -> dict[str, str]:
         "graph": _graph(graph),
         "nodes": ", ".join([*sizes, *([f"{other:,} in no role"] if other else [])]),
         "runs": _runs(result),
-        "best run": f"seed {best.seed}, epoch {best.best_epoch} of {best.epochs}, by validation",
+        "best run": f"seed {best.seed}, by validation",
+        "best epoch": f"{best.best_epoch}, counted from 0, of {best.epochs}, by validation",
         "device": result.device,
     }
     if isinstance(result, Ensemble):  # whose epochs are those of its members
-        del facts["best run"]
+        del facts["best run"], facts["best epoch"]
     if best.temperature is not None:
         facts["temperature"] = f"{best.temperature:.3g}, by which its scores are divided"
     made = result.made or {}

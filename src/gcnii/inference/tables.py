@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gcnii.errors import visible
 from gcnii.files import Document
-from gcnii.report.tables import plain_table
+from gcnii.report.tables import Sentence, plain_table
 from gcnii.targets.interval import Estimate
 from gcnii.targets.scores import SCORES, Score, frequent_confusions, number_shown, percent
 
@@ -51,7 +51,7 @@ class ShownScore:
         """The score of this name; the log loss is not a share."""
         score = SCORES[name]
         if score.plain:
-            return cls(estimate, number_shown)
+            return cls(estimate, score.shown)
         return cls(estimate, _loss if score.most > 1 else percent)
 
     @classmethod
@@ -96,7 +96,7 @@ def _loss(value: float) -> str:
 def tables(evaluation: Evaluation, parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
     """Scores beside the baselines, a sentence on the graph, and what is of its kind alone."""
     helps = [evaluation.graph_helps.sentence] if evaluation.graph_helps else []
-    beside = Group(_beside(evaluation), *map(Text, (*evaluation.notes, *helps)))
+    beside = Group(_beside(evaluation), *map(Sentence, (*evaluation.notes, *helps)))
     for part in (_scores(evaluation), beside, *parts):
         yield part
         yield Text("")
@@ -146,8 +146,8 @@ def number_rows(evaluation: NumberEvaluation) -> Iterator[NumberRows]:
 
 def _column(evaluation: NumberEvaluation, row: Document) -> list[str]:
     """The name of a column, its scores and the mean of its numbers."""
-    scores = (Estimate(**row[name]) for name in evaluation.scores)
-    cells = (ShownScore(one, number_shown).cell for one in scores)
+    scores = ((name, Estimate(**row[name])) for name in evaluation.scores)
+    cells = (ShownScore.named(*one).cell for one in scores)
     return [shortened(row["name"]), *cells, number_shown(row["mean"])]
 
 
@@ -169,7 +169,7 @@ def _scores(evaluation: Evaluation) -> Group:
         cells = (ShownScore.named(name, one).cell for one in (estimate, usual[name]))
         table.add_row(evaluation.called(name), *cells)
     title = f"{evaluation.shown_model} on {evaluation.graph}: test nodes, {what}, {over}"
-    return Group(Text(visible(title)), table)
+    return Group(Sentence(title), table)
 
 
 def decision_sentences(found: Document) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _decision(found: Document) -> Group:
     table = plain_table(f"{shortened(found['class'])} above, in %", *DECISION)
     for row in decision_rows(found):
         table.add_row(*row)
-    return Group(*map(Text, decision_sentences(found)), table)
+    return Group(*map(Sentence, decision_sentences(found)), table)
 
 
 def _beside(evaluation: Evaluation) -> Table:

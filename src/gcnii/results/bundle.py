@@ -171,7 +171,7 @@ def read_record(folder: Path) -> Document:
     try:
         record = read_document(path, {}, "bundle's record", dict)
     except FileNotFoundError:
-        raise BundleError(f"{_lacking(folder)}give the folder that `gcnii train` wrote") from None
+        raise BundleError(f"{_lacking(folder)}give a folder written by `gcnii train`") from None
     except OSError as error:
         raise BundleError(f"{path} cannot be read: {error}") from None
     except InputError as error:
@@ -197,7 +197,7 @@ def _lacking(folder: Path) -> str:
     if folder.is_dir():
         return f"{folder} holds no run.json; "
     beside = {str(path.parent): path.parent for path in folder.parent.glob("*/run.json")}
-    return f"{folder} does not exist; {did_you_mean(str(folder), beside)}"
+    return f"there is no folder {str(folder)!r}; {did_you_mean(str(folder), beside)}"
 
 
 @contextmanager

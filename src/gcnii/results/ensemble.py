@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii.data.splits import every_label, folded
-from gcnii.errors import InputError, did_you_mean, notice
+from gcnii.errors import InputError, notice, suggestion
 from gcnii.files import Document, json_value
 from gcnii.graph import Features, Graph, Split
 from gcnii.graph.arrays import Labels
@@ -367,8 +367,7 @@ class Ensemble(Trained):
         """
         names = [member.name for member in self.members]
         if name not in names:
-            guess = did_you_mean(name, names)
-            raise InputError(f"there is no member {name!r}; {guess}known: {', '.join(names)}")
+            raise InputError(f"there is no member {name!r}; {suggestion(name, names)}")
         weights = tuple(float(one == name) for one in names)
         blends = tuple(replace(blend, weights=weights) for blend in self.blends)
         runs = tuple(replace(run, temperature=None) for run in self.runs)

@@ -223,7 +223,7 @@ def notice_limit(result: Result) -> None:
         run, more = short[0], f" (and {len(short) - 1} more)" if len(short) > 1 else ""
         notice(
             f"the run of seed {run.seed}{more} ended at its limit of {run.epochs} epochs, and was "
-            f"best in epoch {run.best_epoch + 1}; it may get better with more epochs"
+            f"best in epoch {run.best_epoch}, counted from 0; it may get better with more epochs"
         )
 
 

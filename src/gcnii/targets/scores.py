@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -67,7 +67,9 @@ class Score:
         return self.name.lower().replace("-", "_").replace(" ", "_").replace("²", "2")
 
     def shown(self, value: float) -> str:
-        """0.8534 → 85.3, or as it is; a dash where there is nothing to grade."""
+        """0.8534 → 85.3, R² as 0.853, an error as it is; a dash where there is nothing to grade."""
+        if self.plain and self.most == 1:
+            return "–" if isnan(value) else f"{value:.3f}".replace("-0.000", "0.000")
         return number_shown(value) if self.plain else percent(value)
 
     def difference(self, value: float) -> str:

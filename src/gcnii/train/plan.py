@@ -19,7 +19,7 @@ from typing import (
 
 import numpy as np
 
-from gcnii.errors import InputError, did_you_mean, is_one_of, notice, visible
+from gcnii.errors import InputError, is_one_of, notice, suggestion, visible
 from gcnii.files import Document
 from gcnii.graph import Graph, Piece
 from gcnii.graph.past import features_there, past
@@ -102,8 +102,7 @@ def make_plan(
     known = (*defaults, *RECIPE_FIELDS)
     for name in settings:
         if name not in known:
-            guess = did_you_mean(name, known)
-            raise InputError(f"{model} has no setting {name!r}; {guess}known: {', '.join(known)}")
+            raise InputError(f"{model} has no setting {name!r}; {suggestion(name, known)}")
     sources = dict.fromkeys(RECIPE_FIELDS, "default of Recipe")
     sources |= dict.fromkeys(defaults, f"default of {model}")
     merged: Settings = {}
@@ -303,8 +302,12 @@ def _auto_weights(graph: Graph) -> EdgeWeights:
 def warn_about(graph: Graph, plan: Plan, given: Container[str]) -> None:
     """Warn if a few heavy edges dominate, or if that was avoided without being asked for.
 
-    And if training nodes validate, for want of others, or if a model takes no structure columns.
+    And if training nodes validate, for want of others, if a model takes no structure columns, or if
+    more clusters are asked for than there are nodes.
     """
+    asked = plan.recipe.clusters
+    if plan.recipe.batches == "clusters" and "clusters" in given and asked > graph.n:
+        notice(f"{graph.name} has {graph.n} nodes, and so as many clusters, not {asked}")
     if plan.structure != plan.recipe.structure:
         notice(f"{plan.model} does not use the graph, and so no columns of its structure")
     if sentence := about_rare(graph, plan.recipe, given):
@@ -381,8 +384,8 @@ def refuse_types(model: str, recipe: Recipe) -> None:
 def known_model(name: str) -> str:
     """The name itself, or an error that guesses which model was meant."""
     if not is_one_of(name, MODELS):
-        guess = did_you_mean(name, (*MODELS, AUTO))
-        raise InputError(f"no model {name!r}; {guess}known: {', '.join(MODELS)}")
+        known = (*MODELS, AUTO)
+        raise InputError(f"no model {name!r}; {suggestion(name, known, '`gcnii models`')}")
     return name
 
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gcnii.errors import GraphError, InputError, did_you_mean, notice
+from gcnii.errors import GraphError, InputError, notice, suggestion
 from gcnii.files import Document, document_key, read_document, user_path
 from gcnii.graph import Graph, Split
 from gcnii.graph.graph import strata
@@ -387,11 +387,8 @@ def _refuse_unknown(fixed: Mapping[str, object], models: tuple[str, ...]) -> Non
     known = set().union(*map(_known, models))
     for name in fixed:
         if name not in known:
-            guess = did_you_mean(name, sorted(known))
-            raise InputError(
-                f"none of {', '.join(models)} has a setting {name!r}; {guess}known: "
-                f"{', '.join(sorted(known))}"
-            )
+            of = f"none of {', '.join(models)} has a setting {name!r}"
+            raise InputError(f"{of}; {suggestion(name, sorted(known))}")
 
 
 def _seeds(graph: Graph, given: int | None) -> int:

@@ -24,9 +24,9 @@ from gcnii.errors import (
     InputError,
     Problems,
     check_number,
-    did_you_mean,
     is_one_of,
     notice,
+    suggestion,
 )
 from gcnii.files import Document
 from gcnii.graph.arrays import true_or_false
@@ -225,8 +225,7 @@ class Reading:
         """From options; one that does not exist is refused."""
         for name in options:
             if name not in READING:
-                guess = did_you_mean(name, READING)
-                raise InputError(f"no option {name!r}; {guess}known: {', '.join(READING)}")
+                raise InputError(f"no option {name!r}; {suggestion(name, [*READING])}")
         return cls(**options)  # type: ignore[arg-type]
 
     @property
