@@ -1,7 +1,7 @@
 """`python docs/pictures.py [NAME…]` makes docs/pictures/NAME.png from what commands write.
 
-A picture is one entry of PICTURES: the commands are run in an empty folder, and Chromium shows the
-page (or SVG) that they wrote, or that a server sends.  The pictures of results (depth, speed,
+A picture is one entry of PICTURES: the code of a page of the manual, or commands, are run in an
+empty folder, and Chromium shows the page or picture that they wrote, or that a server sends.  The pictures of results (depth, speed,
 scale-growth) are those of `gcnii report figures`.
 """
 
@@ -24,14 +24,15 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.chromium import launch_options  # noqa: E402
 from support.command_line import call  # noqa: E402
-from support.manual import words  # noqa: E402
+from support.manual import run, words  # noqa: E402
 
 
 class Picture(NamedTuple):
     """What is shown in a picture, and the commands that make it."""
 
     page: str  # a file that the commands write, or the address of what `server` serves
-    commands: tuple[str, ...]
+    commands: tuple[str, ...] = ()
+    code: str = ""  # a page of the manual whose code is run first
     server: str = ""  # a command that goes on running while the picture is taken
     width: int = 1000  # pixels of the window
     height: int = 0  # pixels shown; 0: all
@@ -46,6 +47,13 @@ PICTURES: dict[str, Picture] = {
         ("gcnii tune digits --trials 24 --epochs 40 --seeds 1 --out runs/digits",),
         element="img",
     ),
+    "rare-class": Picture(
+        "runs/payments.html",
+        ("gcnii report run runs/payments",),
+        code="docs/howto/rare-classes.md",
+        element="#decision",
+    ),
+    "numbers": Picture("prices.png", code="docs/howto/numbers.md", element="img"),
 }
 
 
@@ -71,6 +79,8 @@ def running(command, address, folder):
 
 def take(browser, picture, folder):
     """The picture as PNG."""
+    if picture.code:
+        list(run(picture.code, folder))
     for command in picture.commands:
         answer = call(*words(command)[1:], cwd=folder)
         if answer.code:
