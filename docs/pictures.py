@@ -47,10 +47,16 @@ PICTURES: dict[str, Picture] = {
         ("gcnii tune digits --trials 24 --epochs 40 --seeds 1 --out runs/digits",),
         element="img",
     ),
+    "doctor": Picture(
+        "pictures/probe.svg",
+        ("gcnii doctor digits --trials 0 --depths 16 --out pictures",),
+        element="svg",
+    ),
     "rare-class": Picture(
         "runs/payments.html",
         ("gcnii report run runs/payments",),
         code="docs/howto/rare-classes.md",
+        width=700,
         element="#decision",
     ),
     "numbers": Picture("prices.png", code="docs/howto/numbers.md", element="img"),

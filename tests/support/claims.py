@@ -588,7 +588,7 @@ METHOD = "docs/evidence/method.md"
 CODE = [
     Claim("README.md", "Python # or later", python),
     Claim("docs/start/install.md", "Python # or later", python),
-    Claim("docs/howto/few-labels.md", "|`sharpen`|#|T; near 0", constants(Recipe().sharpen)),
+    Claim("docs/howto/few-labels.md", "|#|how certain", constants(Recipe().sharpen)),
     Claim("docs/project/design.md", "the host looks every # s", constants(PAUSE)),
     Claim(METHOD, "a chunk of epochs, about # s of them", constants(CHUNK)),
     Claim("docs/understand/defaults.md", "fewer than #% nonzero", percents(MOSTLY)),
