@@ -30,6 +30,16 @@ EVIDENCE = {
 RUN = [page for page in ("README.md", *PAGES) if any(block.runs() for block in blocks(page))]
 
 
+SHOWING = [page for page in PAGES if page.split("/")[1] in ("start", "tutorials", "howto")]
+
+
+@pytest.mark.parametrize("page", SHOWING)
+def test_a_page_to_learn_or_to_do_by_shows_an_output_or_a_picture(page):
+    text = (ROOT / page).read_text("utf-8")
+    shown = any(block.is_output for block in blocks(page)) or "](../pictures/" in text
+    assert shown or "```{code-cell}" in text  # a notebook, which prints when the manual is built
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN)
 def test_every_line_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
