@@ -6,16 +6,12 @@ scale-growth) are those of `gcnii report figures`.
 """
 
 import io
-import subprocess
 import sys
-import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
-from urllib.error import URLError
-from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
@@ -24,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.chromium import launch_options  # noqa: E402
 from support.command_line import call  # noqa: E402
-from support.manual import run, words  # noqa: E402
+from support.manual import run, running, words  # noqa: E402
 
 
 class Picture(NamedTuple):
@@ -63,26 +59,6 @@ PICTURES: dict[str, Picture] = {
 }
 
 
-@contextmanager
-def running(command, address, folder):
-    """The server, from when it answers."""
-    if not command:
-        yield
-        return
-    process = subprocess.Popen([sys.executable, "-m", *words(command)], cwd=folder)
-    try:
-        for _ in range(600):
-            try:
-                urlopen(address).close()
-                break
-            except URLError:
-                time.sleep(0.1)
-        yield
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def take(browser, picture, folder):
     """The picture as PNG."""
     if picture.code:
@@ -95,7 +71,7 @@ def take(browser, picture, folder):
     address = picture.page if is_address else (folder / picture.page).as_uri()
     window = {"width": picture.width, "height": picture.height or 800}
     scheme = "dark" if picture.dark else "light"
-    with running(picture.server, address, folder):
+    with running(picture.server, address, folder) if picture.server else nullcontext():
         tab = browser.new_page(viewport=window, color_scheme=scheme)
         tab.goto(address)
         if picture.act:

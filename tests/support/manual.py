@@ -3,7 +3,8 @@
 A block that begins with ```python or ```sh is run, page by page, in order, in an empty folder.  One
 more word says that it cannot be: `gpu` (needs a GPU), `cluster` (needs a database, Slurm or several
 processes), `setup` (installs, builds or waits), `hours` (takes long, or the reader's own graph) or
-`minutes` (too long for a test, but run by `make outputs`).  `fails` says that it ends in an error.
+`minutes` (too long for a test, but run by `make outputs`).  `fails` says that it ends in an error,
+and `server` that it goes on while the rest of the page is run, at a free port in place of 8000.
 Of blocks that are not run, and of commands in indented blocks, which say how something was
 measured, every line is checked: that the command exists and takes these flags.  test_guide.py also
 runs those that take minutes, hours, a GPU or a cluster, shortened and on a CPU.
@@ -19,13 +20,18 @@ import io
 import os
 import re
 import shlex
+import socket
 import subprocess
+import sys
 import textwrap
+import time
 import warnings
 from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
 from unittest import mock
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import gcnii.cli
 from support.command_line import call
@@ -34,6 +40,7 @@ ROOT = Path(__file__).parents[2]
 SLOW = "minutes"  # not run by a test
 UNRUN = ("gpu", "cluster", "setup", "hours")
 FAILS = "fails"
+SERVER, PORT = "server", "8000"
 OUTPUT = re.compile(r"output(?: (?:head|tail)=[1-9]\d*)?")
 TERMINAL = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 VIEWERS = ("cat", "head", "ls")  # of what a command wrote
@@ -105,18 +112,49 @@ def run(page, folder, slow=False):
 
     Yields each of its blocks with None, or with what it printed, if it was run.
     """
-    names = {}
+    with contextlib.ExitStack() as servers:
+        yield from _run(page, folder, slow, servers)
+
+
+def _run(page, folder, slow, servers):
+    names, port = {}, PORT
     for block in blocks(page):
+        if block.mark == SERVER:
+            port = str(free_port())
+            address = f"http://127.0.0.1:{port}"
+            servers.enter_context(running(block.text.replace(PORT, port), address, folder))
         if not block.runs(slow):
             yield block, None
             continue
-        screen = Screen()
+        screen, block = Screen(), block._replace(text=block.text.replace(PORT, port))
         with mock.patch.dict(os.environ, TERMINAL), contextlib.chdir(folder):
             if block.language == "python":
                 _run_python(page, block, names, screen)
             else:
                 _run_commands(page, block, folder, screen)
         yield block, screen.text().replace(f"{folder}/", "")
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextlib.contextmanager
+def running(command, address, folder):
+    """A server in a folder, from when it answers."""
+    process = subprocess.Popen([sys.executable, "-m", *words(command)], cwd=folder)
+    try:
+        for _ in range(600):
+            with contextlib.suppress(URLError):
+                urlopen(address).close()
+                break
+            time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _run_python(page, block, names, screen):
