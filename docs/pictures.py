@@ -37,7 +37,35 @@ class Picture(NamedTuple):
     dark: bool = False
 
 
+RUNS = "gcnii train customers --model gcnii --layers 4 --epochs 60 --runs 3 --out runs/customers"
+REPORT = "gcnii report run runs/customers"
+
+
+def ask_for(node):
+    """Type a node into a server's page, and wait for the reasons."""
+
+    def act(tab):
+        tab.fill("#node", node)
+        tab.click("button")
+        tab.locator("#nodes").wait_for()
+
+    return act
+
+
 PICTURES: dict[str, Picture] = {
+    "evaluate": Picture("runs/customers.html", (RUNS, REPORT), height=560),
+    "calibration": Picture("runs/customers.html", (RUNS, REPORT), element="#calibration"),
+    "why": Picture(
+        "why.svg", (RUNS, "gcnii explain runs/customers c0211 --out why.svg"), element="svg"
+    ),
+    "serve": Picture(
+        "http://127.0.0.1:8000/",
+        (RUNS.replace(" --runs 3", ""),),
+        server="gcnii serve runs/customers --port 8000",
+        width=700,
+        height=620,
+        act=ask_for("c0211"),
+    ),
     "tune": Picture(
         "runs/digits/search.png",
         ("gcnii tune digits --trials 24 --epochs 40 --seeds 1 --out runs/digits",),
