@@ -631,9 +631,9 @@ GIVEN = [
     Given(EVALUATION, "a class of probability 0.3", EXAMPLE),
     Given(EVALUATION, "with probability 0.9 (split", DEFAULT),
     Given("docs/howto/judge.md", "An accuracy of 95 % means little", EXAMPLE),
-    Given("docs/howto/judge.md", "Does a probability of 0.9 mean", EXAMPLE),
-    Given("docs/howto/judge.md", "with a probability of 0.9, about", EXAMPLE),
-    Given("docs/howto/judge.md", "with probability 0.95:", DEFAULT),
+    Given("docs/howto/judge.md", "Does a probability of 0.8 mean", EXAMPLE),
+    Given("docs/howto/judge.md", "with a probability of 0.95, on average", DEFAULT),
+    Given("docs/howto/serve.md", "class with a probability of 0.9", DEFAULT),
     Given("docs/howto/numbers.md", "with a probability of 0.9, on average", DEFAULT),
     Given("docs/howto/serve.md", "have a coverage of 0.9", DEFAULT),
     Given(
