@@ -298,15 +298,15 @@ def main() -> None:
     parser.add_argument("--effort", default="standard")
     parser.add_argument("--out", type=Path, default=Path("results/rare"))
     given = parser.parse_args()
-    words = ("--seeds", str(given.seeds), "--nodes", str(given.nodes), "--effort", given.effort)
     about = {"nodes": given.nodes, "effort": given.effort}
-    about |= {"command": shlex.join(("python", "-m", "gcnii_paper.rare", *words))}
-    graphs = []
+    made, graphs = {"commit": commit(), "versions": versions()}, list[Document]()
     for seed in range(given.seeds):
         graphs.append(measure(seed, given.nodes, given.effort))
         print(" ".join(_cells(graphs[-1])), flush=True)
-    made = {"commit": commit(), "versions": versions()}
-    write_document(given.out / "default.json", {**about, "graphs": graphs, **made})
+        words = ("--seeds", str(len(graphs)), "--nodes", str(given.nodes), "--effort", given.effort)
+        command = shlex.join(("python", "-m", "gcnii_paper.rare", *words))
+        document = {**about, "command": command, "graphs": graphs, **made}
+        write_document(given.out / "default.json", document)  # so that it can be ended early
 
 
 if __name__ == "__main__":
