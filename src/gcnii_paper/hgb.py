@@ -151,7 +151,7 @@ def typed_table(measured: list[Document]) -> str:
         f"(the bar: {AT_LEAST} of {len(GRAPHS)}, {_met(len(better) >= AT_LEAST)}).",
         *sorted({f"    {one['command']}" for one in measured}),
     )
-    return markdown_table(HEADS, map(_cells, measured)) + "\n".join(f"\n{one}" for one in lines)
+    return markdown_table(HEADS, map(_cells, measured)) + "".join(f"\n{one}\n" for one in lines)
 
 
 def _met(true: bool) -> str:

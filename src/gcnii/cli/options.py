@@ -76,7 +76,10 @@ class Tables:
         str, Parameter(help="The column of its weight; default: weight, if there is one.")
     ] = ""
     edge_type: Annotated[
-        str, Parameter(help="The column of its type; default: type, if there is one; '': none.")
+        str,
+        Parameter(
+            help="The column of its type, or amount=3,12 to cut numbers; default: type; '': none."
+        ),
     ] = "type"
     node_type: Annotated[
         str, Parameter(help="The column of a node's type; default: node_type, if any; '': none.")

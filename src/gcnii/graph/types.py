@@ -7,13 +7,14 @@ weights or compares two directions then does so type by type, and need not know 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.errors import GraphError
-from gcnii.graph.arrays import integers
+from gcnii.graph.arrays import first, integers
 
 EdgeTypes = Literal["use", "ignore"]
 Types = NDArray[np.int64]
@@ -52,6 +53,42 @@ def refuse_many(count: int) -> None:
             f"edges are of {count} types, but at most {MOST_TYPES} can be kept apart; merge rare "
             "ones, or leave the column out (--edge-type '')"
         )
+
+
+def cut_column(wanted: str) -> tuple[str, tuple[float, ...]]:
+    """`amount=3,12` as a column of numbers and where it is cut; GraphError if it is not such."""
+    column, equals, listed = wanted.rpartition("=")
+    try:
+        cuts = tuple(float(one) for one in listed.split(",")) if equals else ()
+    except ValueError:
+        cuts = ()
+    if not column or not np.isfinite(cuts).all() or not cuts or min(np.diff(cuts), default=1) <= 0:
+        raise GraphError(
+            f"no column of edges is called {wanted!r}; give the column of the types, or a column "
+            "of numbers and where to cut it, in rising order, such as amount=10,100"
+        )
+    return column, cuts
+
+
+def types_by_cuts(
+    numbers: NDArray[np.float64], column: str, cuts: Sequence[float]
+) -> tuple[Types, tuple[str, ...]]:
+    """The type of each number, by the cuts that it reaches, and the names of those that occur."""
+    if (lacking := np.isnan(numbers)).any():
+        raise GraphError(f"{column} of edge {first(lacking)} is not a number, and is to be cut")
+    shown = [f"{one:.15g}" for one in cuts]
+    spans = (f"{low} to {high}" for low, high in pairwise(shown))
+    names = [f"{column} {span}" for span in (f"below {shown[0]}", *spans, f"from {shown[-1]}")]
+    found, types = np.unique(np.searchsorted(cuts, numbers, side="right"), return_inverse=True)
+    return types.astype(np.int64), tuple(names[i] for i in found)
+
+
+def quarters(numbers: NDArray[np.float64]) -> str:
+    """`3,12,40`: where numbers are cut into quarters; "" where they are few or no numbers."""
+    if not len(numbers) or not np.isfinite(numbers).all():
+        return ""
+    cuts = [float(f"{one:.3g}") for one in np.quantile(numbers, (0.25, 0.5, 0.75))]
+    return ",".join(f"{one:g}" for one in cuts) if cuts[0] < cuts[1] < cuts[2] else ""
 
 
 def apart(edges: NDArray[np.int64], types: Types, n: int) -> NDArray[np.int64]:

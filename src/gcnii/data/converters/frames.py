@@ -70,7 +70,8 @@ def from_frames(
         The column of `edges` with their weights; default: weight, if there is one.
     edge_type : str
         The column of `edges` with their types, if any; "": none.  A model such as GCNII gathers
-        over the edges of each type, with a learned share of each type in each layer.
+        over the edges of each type, with a learned share of each type in each layer.  A column of
+        numbers is cut into types: "amount=3,12" makes three of it.
     node_type : str
         The column of `nodes` with their types, if any; "": none.  Each type has the feature columns
         that have cells in its rows, and a learned encoder of its own.

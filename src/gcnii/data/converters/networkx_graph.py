@@ -21,7 +21,7 @@ from gcnii.data.tables.reading import READING, Names, Reading, refuse_empty_cell
 from gcnii.errors import DataError, GraphError, Problems, is_one_of, notice
 from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Columns, flag, is_number
-from gcnii.graph.types import refuse_many
+from gcnii.graph.types import cut_column, refuse_many, types_by_cuts
 from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
@@ -175,7 +175,8 @@ class Records:
         used = wanted in known and wanted not in reading.drop
         types = self._types(reading, known)
         taken = {*reading.drop, *([wanted] if used else [])}
-        taken |= {reading.edge_type} if types else set()
+        if types:  # of a column, or of one that is cut
+            taken |= {reading.edge_type, reading.edge_type.rpartition("=")[0]}
         if unused := [key for key in known if key not in taken]:
             notice(f"the edge attributes {', '.join(unused)} are not used")
         edges = np.array(self.edges, np.int64).reshape(-1, 2).T
@@ -188,7 +189,7 @@ class Records:
                     "duplicates='add' (--duplicates add) makes their number the weight"
                 )
             return EdgeList(edges, None, types=kinds, type_names=called)
-        weights = check_weights(self._weights(wanted), edges, self.names)
+        weights = check_weights(self._numbers(wanted), edges, self.names)
         count = parallel or (weights != 1).any()
         return EdgeList(edges, weights if count else None, types=kinds, type_names=called)
 
@@ -196,7 +197,9 @@ class Records:
         self, reading: Reading, known: Sequence[str]
     ) -> tuple[NDArray[np.int64], tuple[str, ...]] | None:
         """The types of the edges and their names; None if they have none."""
-        wanted = reading.edge_type
+        wanted, cuts = reading.edge_type, tuple[float, ...]()
+        if wanted not in known and "=" in wanted:
+            wanted, cuts = cut_column(wanted)
         if wanted not in known and wanted not in ("", Reading.edge_type):
             raise DataError(
                 f"no edge has the attribute {wanted!r}; edges have {', '.join(known) or 'none'}"
@@ -210,11 +213,13 @@ class Records:
                 f"{self._ends(values.index(None))}; give every edge one, or leave it out: "
                 "edge_type='' (--edge-type '')"
             )
+        if cuts:
+            return types_by_cuts(self._numbers(wanted), wanted, cuts)
         names, types = np.unique(list(map(str, values)), return_inverse=True)
         refuse_many(len(names))
         return types.astype(np.int64), tuple(map(str, names))
 
-    def _weights(self, wanted: str) -> NDArray[np.float64]:
+    def _numbers(self, wanted: str) -> NDArray[np.float64]:
         values = [link.get(wanted, self.of_links.get(wanted)) for link in self.links]
         if lacking := values.count(None):
             raise DataError(

@@ -37,7 +37,14 @@ from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import freeze, known_rows, merged
 from gcnii.graph.columns import Columns, Learner, Table, Texts, flag
 from gcnii.graph.times import Times, earliest, only_times
-from gcnii.graph.types import apart, refuse_many, together
+from gcnii.graph.types import (
+    apart,
+    cut_column,
+    quarters,
+    refuse_many,
+    together,
+    types_by_cuts,
+)
 from gcnii.graph.weights import merged_weighted
 
 if TYPE_CHECKING:
@@ -357,6 +364,7 @@ class Nodes:
 
 ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))
 WEIGHT, TYPE = "weight", "type"
+MOST_HINTED = 1_000_000  # edges, whose columns are read again for a hint
 
 
 class EdgeList(NamedTuple):
@@ -373,12 +381,16 @@ NONE = EdgeList(np.zeros((2, 0), np.int64), None)  # where something is wrong wi
 
 
 class EdgeColumns(NamedTuple):
-    """The names of the columns that hold the ends of an edge and, if any, its weight and type."""
+    """The names of the columns that hold the ends of an edge and, if any, its weight and type.
+
+    cuts  where the numbers of the column of types are cut; none of a column of types
+    """
 
     source: str
     target: str
     weight: str | None
     type: str | None
+    cuts: tuple[float, ...] = ()
 
 
 def read_edges(
@@ -390,7 +402,7 @@ def read_edges(
     """
     try:
         columns = edge_columns(rows, reading)
-    except DataError as error:
+    except (DataError, GraphError) as error:
         problems.add(str(error))
         return NONE
     used = {*columns, *reading.drop, reading.time_edges}
@@ -398,11 +410,12 @@ def read_edges(
     if unused:
         which = "column" if len(unused) == 1 else "columns"
         verb = "is" if len(unused) == 1 else "are"
-        notice(f"{rows.name}: the {which} {', '.join(unused)} {verb} not used")
+        hint = "" if columns.type else _cuts_hint(rows, unused)
+        notice(f"{rows.name}: the {which} {', '.join(unused)} {verb} not used{hint}")
     before = len(problems.found)
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
-    types, names = _types(rows, columns.type, problems) if columns.type else (None, None)
+    types, names = _types(rows, columns, problems) if columns.type else (None, None)
     links = EdgeList(edges, weights, types=types, type_names=names)
     return links if len(problems.found) == before else NONE
 
@@ -453,15 +466,18 @@ def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
     header = [name for name in rows.header if name not in reading.drop]
     named = {name.lower(): name for name in header}
     weight = _named(rows, reading.weight) if reading.weight else named.get(WEIGHT)
-    kind = named.get(reading.edge_type.lower())
+    kind, cuts = named.get(reading.edge_type.lower()), tuple[float, ...]()
     if kind is None and reading.edge_type not in ("", Reading.edge_type):
-        kind = _named(rows, reading.edge_type)
+        column = reading.edge_type
+        if "=" in column:
+            column, cuts = cut_column(column)
+        kind = _named(rows, column)
     if reading.edge_from and reading.edge_to:
         ends = _named(rows, reading.edge_from), _named(rows, reading.edge_to)
-        return EdgeColumns(*ends, weight, kind)
+        return EdgeColumns(*ends, weight, kind, cuts)
     for source, target in ENDS:
         if source in named and target in named:
-            return EdgeColumns(named[source], named[target], weight, kind)
+            return EdgeColumns(named[source], named[target], weight, kind, cuts)
     rest = [name for name in header if name not in (weight, kind)]
     if len(rest) != 2:
         raise DataError(
@@ -469,7 +485,7 @@ def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
             f"columns are {', '.join(rows.header)}; rename them, or say which they are: "
             "edge_from=…, edge_to=… (--edge-from, --edge-to)"
         )
-    return EdgeColumns(rest[0], rest[1], weight, kind)
+    return EdgeColumns(rest[0], rest[1], weight, kind, cuts)
 
 
 def _named(rows: Rows, name: str) -> str:
@@ -527,11 +543,36 @@ def _weights(rows: Rows, column: str, problems: Problems, optional: bool) -> NDA
     return weights
 
 
+def _cuts_hint(rows: Rows, unused: Sequence[str]) -> str:
+    """How the first column of numbers that is not used becomes types."""
+    for name in unused if len(rows) <= MOST_HINTED else ():
+        if cuts := quarters(rows.numbers(name)):
+            return f"; --edge-type {name}={cuts} makes types of the quarters of {name}"
+    return ""
+
+
 def _types(
-    rows: Rows, column: str, problems: Problems
+    rows: Rows, columns: EdgeColumns, problems: Problems
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The type of each edge, and the names of the types in alphabetical order."""
+    """The type of each edge, and the names of the types, in alphabetical order or by the cuts."""
+    column = columns.type
+    assert column is not None
     texts = rows.texts(column)
+    if columns.cuts:
+        numbers = rows.numbers(column)
+        wrong = np.flatnonzero(np.isnan(numbers))
+        problems.add_each(
+            wrong,
+            lambda i: (
+                f"{rows.place(i)}: {column} is {_shown(texts[i])}; it must be a number, since "
+                "--edge-type cuts it"
+            ),
+        )
+        if len(wrong):
+            return np.zeros(len(rows), np.int64), ()
+        types, names = types_by_cuts(numbers, column, columns.cuts)
+        say_types(rows.name, column, [f"{one}:" for one in names], np.bincount(types).tolist())
+        return types, names
     given = np.array([text is not None for text in texts.tolist()], bool)
     problems.add_each(
         np.flatnonzero(~given),
@@ -540,14 +581,16 @@ def _types(
             "--edge-type '' (in Python: edge_type='')"
         ),
     )
-    names, types = np.unique(texts[given].astype(str), return_inverse=True)
+    found, types = np.unique(texts[given].astype(str), return_inverse=True)
     try:
-        refuse_many(len(names))
+        refuse_many(len(found))
     except GraphError as error:
-        problems.add(f"the column {column} of {rows.name}: {error}")
+        cuts = quarters(rows.numbers(column))
+        hint = f"; or cut its numbers: --edge-type {column}={cuts}" if cuts else ""
+        problems.add(f"the column {column} of {rows.name}: {error}{hint}")
     else:
-        say_types(rows.name, column, names.tolist(), np.bincount(types).tolist())
-    return types.astype(np.int64), tuple(names.tolist())
+        say_types(rows.name, column, found.tolist(), np.bincount(types).tolist())
+    return types.astype(np.int64), tuple(found.tolist())
 
 
 def say_types(owner: str, column: str, names: Sequence[str], counts: Sequence[int]) -> None:

@@ -138,7 +138,8 @@ class Reading:
     target       the columns of nodes with numbers to predict, in the place of labels
     edge_from, edge_to, weight   of an edge; by default found by their usual names
     source       deprecated: with it, source and target mean edge_from and edge_to
-    edge_type    the type of an edge; "": none, even if there is a column called type
+    edge_type    the type of an edge; "": none, even if there is a column called type; amount=3,12:
+                 a column of numbers, cut at 3 and 12
     node_type    the type of a node, each of which has feature columns of its own; "": none
     duplicates   what the weights of an edge that is given several times become: add, mean, max or
                  first; by default, those of one direction add up, and both directions must agree
