@@ -7,7 +7,6 @@ import signal
 import threading
 import urllib.request
 
-import pandas as pd
 import pytest
 from support.command_line import call, finish, start
 from support.run_pages import a_graph, trained
@@ -142,27 +141,3 @@ def test_wrong_flags_get_a_sentence(bundles, flags, sentence):
     assert answer.code == 2
     assert sentence in answer.err
     assert len(answer.err.splitlines()) == 1
-
-
-def test_numbers_are_served_with_their_values(starting, tmp_path):
-    from gcnii.serving.served import Served
-
-    graph = a_graph(names=("a",))
-    nodes = pd.DataFrame(graph.X, columns=list(graph.features)).assign(id=graph.nodes)
-    nodes["size"] = graph.X[:, 0] * 10
-    ends = pd.DataFrame({"source": graph.edges[0], "target": graph.edges[1]})
-    ends = ends.map(lambda i: graph.nodes[i])
-    numbers = gcnii.from_frames(nodes, ends, target="size", edge_from="source", edge_to="target")
-    result = trained(numbers, "gcn")
-    with pytest.warns(UserWarning, match="no sets are served: sets are for classes"):
-        served = Served.of(result, numbers, "numbers", device="cpu")
-    with starting(served) as client:
-        (one,) = client.ask("/predict", {"ids": ["a 1"]})[1]["answers"]
-        expected = result.answers(numbers)[1, 0]
-        assert one["value(size)"] == pytest.approx(expected)
-        row = {"id": "new", **dict.fromkeys(graph.features, 0.5)}
-        new = {"nodes": [row], "edges": [{"source": "new", "target": "a 1"}]}
-        status, found = client.ask("/predict_new", new)
-        assert (status, found["exact"]) == (200, True)
-        assert isinstance(found["answers"][0]["value(size)"], float)
-        assert client.ask("/predict", {"ids": ["a 1"], "probabilities": True})[0] == 422

@@ -20,6 +20,7 @@ from gcnii.errors import InputError, Problems, did_you_mean, notice
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.inference.explain import explain
+from gcnii.inference.intervals import IntervalRule
 from gcnii.inference.neighbourhood import RADIUS, Neighbourhoods
 from gcnii.inference.new_nodes import Arrivals, OldNodes, refuse_another
 from gcnii.inference.predict import (
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
 COVERAGE = 0.9
 SAMPLE, PATIENCE = 16, 5.0  # nodes whose local answers are held against exact ones; and seconds
 GUESSED = 2000  # names that a wrong one is compared with
-CHANCE = "p("  # with which the names of the columns of probabilities begin
+CHANCE, VALUE = "p(", "value("  # with which the names of these columns begin
 
 Answer = dict[str, object]
-Bools = NDArray[np.bool_]
+Cells = dict[str, list[object]]  # by column
+Rule = SetRule | IntervalRule
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Served:
     name      of the model: it changes when another is trained
     columns   the answers: a list for each field
     P         (n, k) probabilities
-    rule      of sets; None: there are none
+    rule      of sets, or of the intervals of numbers; None: there are none
     near      what answers for new nodes; None: they are answered by the whole graph
     no_new    why new nodes cannot be answered; empty if they can
     """
@@ -79,7 +81,7 @@ class Served:
     device: str
     columns: Mapping[str, list[object]]
     P: Floats
-    rule: SetRule | None
+    rule: Rule | None
     near: Neighbourhoods | None
     no_new: str
 
@@ -96,7 +98,7 @@ class Served:
     ) -> Served:
         """Compute every answer for this graph.
 
-        coverage  of sets; default: 0.9, where the model has sets
+        coverage  of sets and intervals; default: 0.9, where the model can have some
         radius    hops around a new node, within which states are computed anew
         """
         whole("radius", radius, 0)
@@ -106,14 +108,17 @@ class Served:
             rule = _rule(result, graph, coverage, device)
         elif coverage is not None:
             raise InputError(
-                "sets need the graph of the training, and this is another; ask for none (no "
-                "--coverage)"
+                "sets and intervals need the graph of the training, and this is another; ask for "
+                "none (no --coverage)"
             )
         result = result.scored(graph, device)
         table = label_table(result, graph, device)
         columns = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)}
-        if rule is not None:
-            columns["set"] = _named(result, rule(rule.P))
+        if isinstance(rule, SetRule):
+            columns |= _sets(result, rule(rule.P))
+        elif rule is not None:
+            values = table[[one for one in table if one.startswith(VALUE)]].to_numpy(np.float64)
+            columns |= _ends(result, rule(values, graph))
         P = table[[one for one in table if one.startswith(CHANCE)]].to_numpy(np.float64)
         try:
             refuse_another(result, graph)
@@ -122,6 +127,8 @@ class Served:
             no_new = str(error)
         made = cls(name, result, graph, device, columns, P, rule, near, no_new)
         made.rows, made.error, made._old.ids  # noqa: B018 - made before the first request, which would wait
+        if near is not None:
+            made._by_what_is_near(near, copied(graph, 0, links=False))
         return made
 
     @cached_property
@@ -167,48 +174,59 @@ class Served:
             raise InputError(self.no_new)
         if not len(nodes):
             raise InputError("nodes has no rows; give one new node or more")
+        edges = edges if len(edges) else Records("edges", dict.fromkeys(self._of_edges, ()))
         tables = Nodes(nodes, self._old.reading, Problems(), known=self.result.origin.columns)
         arrivals = self._old.read(*self._old.as_numbers((tables, edges)))
         if exact or self.near is None:
-            P, basis, sets = self._by_the_whole(arrivals)
+            P, basis, beside = self._by_the_whole(arrivals)
             found = NewAnswers([], exact=True, radius=None)
         else:
-            P, basis, sets = self._by_what_is_near(self.near, arrivals)
+            P, basis, beside = self._by_what_is_near(self.near, arrivals)
             found = NewAnswers([], self.near.exact, self.near.radius)
         table = arrivals.table(self.result, P, basis, None).drop(columns="split")
-        cells = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)}
+        cells = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)} | beside
+        if every:
+            cells["probabilities"] = [self._every(row) for row in P]
         found.answers.extend({one: cells[one][i] for one in cells} for i in range(len(P)))
-        for i, answer in enumerate(found.answers):
-            if sets is not None:
-                answer["set"] = _named(self.result, sets[i : i + 1])[0]
-            if every:
-                answer["probabilities"] = self._every(P[i])
         return found
 
     @cached_property
     def _old(self) -> OldNodes:
         return OldNodes(self.graph)
 
-    def _by_the_whole(self, arrivals: Arrivals) -> tuple[Floats, list[str], Bools | None]:
-        joined, graph = arrivals.joined(self.graph), self.graph
+    @property
+    def _of_edges(self) -> list[str]:
+        """The columns that edges must have, even if there are none."""
+        graph, known = self.graph, self._old.reading
+        columns = [known.edge_from or "source", known.edge_to or "target"]
+        columns += [known.weight or "weight"] * (graph.weights is not None)
+        return columns + [known.edge_type] * graph.typed
+
+    def _by_the_whole(self, arrivals: Arrivals) -> tuple[Floats, list[str], Cells]:
+        joined, graph, rule = arrivals.joined(self.graph), self.graph, self.rule
         P, basis = answered(self.result, joined, graph, self.device, ensemble=True)
-        if self.rule is None:
-            return P, basis, None
-        coverage, kind = self.rule.coverage, self.rule.kind
-        sets = predict_sets(self.result, joined, coverage, self.device, kind=kind, trained_on=graph)
-        return P, basis, sets[graph.n :]
+        if rule is None:
+            return P, basis, {}
+        if isinstance(rule, IntervalRule):
+            return P, basis, _ends(self.result, rule(P, joined, graph.n))
+        about = {"kind": rule.kind, "trained_on": graph}
+        sets = predict_sets(self.result, joined, rule.coverage, self.device, **about)  # type: ignore[arg-type]
+        return P, basis, _sets(self.result, sets[graph.n :])
 
     def _by_what_is_near(
         self, near: Neighbourhoods, arrivals: Arrivals
-    ) -> tuple[Floats, list[str], Bools | None]:
-        said = near.said_of(arrivals)
+    ) -> tuple[Floats, list[str], Cells]:
+        said, rule = near.said_of(arrivals), self.rule
         P, basis = near.probabilities(said)
-        if self.rule is None:
-            return P, basis, None
-        sets = self.rule(near.probabilities(said, self.rule.calibrated)[0])
+        if rule is None:
+            return P, basis, {}
+        if isinstance(rule, IntervalRule):
+            ends = rule(P, said.ball.graph, len(said.ball.old))
+            return P, basis, _ends(self.result, ends)
+        sets = rule(near.probabilities(said, rule.calibrated)[0])
         if said.alone.any():
-            sets[said.alone] = self.rule.by_features(said.ball.alone, said.alone)
-        return P, basis, sets
+            sets[said.alone] = rule.by_features(said.ball.alone, said.alone)
+        return P, basis, _sets(self.result, sets)
 
     @cached_property
     def error(self) -> Document:
@@ -259,7 +277,9 @@ class Served:
             "classes": [] if result.origin.targets else list(result.target.names),
             "targets": list(result.origin.targets),
             "columns": kinds or dict.fromkeys(self.graph.features or (), "numeric"),
-            "edge_weights": self.graph.weighted,
+            "id_column": self._old.reading.id,
+            "edge_columns": self._of_edges,
+            "edge_types": list(self.graph.type_names),
             "coverage": None if self.rule is None else self.rule.coverage,
             "members": result.leaderboard() if isinstance(result, Ensemble) else [],
             "new_nodes": {
@@ -271,9 +291,9 @@ class Served:
         }
 
 
-def copied(graph: Graph, node: int) -> Arrivals:
-    """A new node with the features and the links of another."""
-    own = (graph.edges == node).any(0)
+def copied(graph: Graph, node: int, *, links: bool = True) -> Arrivals:
+    """A new node with the features and, if asked for, the links of another."""
+    own = (graph.edges == node).any(0) & links
     edges = np.where(graph.edges[:, own] == node, graph.n, graph.edges[:, own])
     weights = None if graph.weights is None else graph.weights[own]
     X = graph.X[[node]]
@@ -286,29 +306,39 @@ def _cells(column: Series) -> list[object]:
     return [None if cell != cell else cell for cell in column.tolist()]
 
 
-def _rule(result: Trained, graph: Graph, coverage: float | None, device: str) -> SetRule | None:
-    """None, and a notice, where no coverage is asked for and there can be no sets."""
+def _rule(result: Trained, graph: Graph, coverage: float | None, device: str) -> Rule | None:
+    """None, and a notice, where no coverage is asked for and there can be no sets or intervals."""
+    kind, what = (IntervalRule, "intervals") if result.origin.targets else (SetRule, "sets")
     try:
-        return SetRule.of(result, graph, COVERAGE if coverage is None else coverage, device)
+        return kind.of(result, graph, COVERAGE if coverage is None else coverage, device)
     except InputError as error:
         if coverage is not None:
             raise
-        notice(f"no sets are served: {error}")
+        notice(f"no {what} are served: {error}")
         return None
 
 
-def _near(
-    result: Trained, graph: Graph, radius: int, rule: SetRule | None
-) -> Neighbourhoods | None:
+def _near(result: Trained, graph: Graph, radius: int, rule: Rule | None) -> Neighbourhoods | None:
     """None, and a notice, where new nodes are answered by the whole graph."""
+    also = rule.calibrated if isinstance(rule, SetRule) else None
     try:
-        return Neighbourhoods(result, graph, radius, None if rule is None else rule.calibrated)
+        return Neighbourhoods(result, graph, radius, also)
     except InputError as error:
         notice(f"new nodes are answered by a pass over the whole graph each: {error}")
         return None
 
 
-def _named(result: Trained, sets: Bools) -> list[object]:
+def _sets(result: Trained, sets: NDArray[np.bool_]) -> Cells:
     """The names of the classes in each set."""
     names = result.target.names
-    return [[names[j] for j in np.flatnonzero(row)] for row in sets]
+    return {"set": [[names[j] for j in np.flatnonzero(row)] for row in sets]}
+
+
+def _ends(result: Trained, ends: Floats) -> Cells:
+    """Those of the interval of each number."""
+    names = enumerate(result.target.names)
+    return {
+        f"{end}({name})": ends[:, j, i].tolist()
+        for j, name in names
+        for i, end in enumerate(("low", "high"))
+    }
