@@ -12,7 +12,8 @@ import pytest
 from support.run_pages import a_graph, trained
 from support.waiting import wait_until
 
-from gcnii.serving.app import Limits, Service, note
+from gcnii.serving.app import Service, note
+from gcnii.serving.records import Limits
 from gcnii.serving.served import Served
 from gcnii.serving.server import Place, server_of
 

@@ -78,6 +78,8 @@ def test_a_new_node_without_links_is_answered_by_its_features(client, row):
         ({"a 1": "high"}, LINKS, "high"),
         ({"id": None}, LINKS, "row 0 of nodes has no id; give every node one"),
         ({}, [{"source": "new", "target": "a 3", "weight": 2}], "edges has weights, but the edges"),
+        ({"a 1": [1]}, LINKS, "row 0 of nodes: the cell of 'a 1' must be text, a number, true, f"),
+        ({"a 1": 10**400}, LINKS, "the column 'a 1' of nodes has too large a number"),
     ],
 )
 def test_what_is_wrong_with_new_nodes_is_one_sentence(client, row, changed, links, sentence):

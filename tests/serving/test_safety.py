@@ -1,12 +1,18 @@
 """What a server refuses, and what it never says."""
 
+import http.client
 import json
 import socket
+import time
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from support.serving import streams
 
 from gcnii.errors import InputError
-from gcnii.serving.app import Limits
+from gcnii.serving import server
+from gcnii.serving.records import ARROW, Limits
 from gcnii.serving.server import Place, read_token
 
 SECRET = "0123456789abcdef"
@@ -50,9 +56,10 @@ def test_only_json_and_arrow_are_read(client):
     ("body", "sentence"),
     [
         (b"{", "the body: Invalid JSON"),
-        (b"[]", "the body: Input should be an object"),
+        (b"[]", "the body must be an object"),
         (b"{}", "ids: Field required"),
-        (b'{"ids": [1.5]}', "ids.0"),
+        (b'{"ids": [1.5]}', "ids.0: expected text or a whole number"),
+        (b'{"ids": "a 1"}', "ids: Input should be a valid list"),
         (b'{"ids": ["a 1"], "more": 1}', "more: Extra inputs are not permitted"),
         (b'{"ids": ["\xff"]}', "the body: Invalid JSON"),
     ],
@@ -63,9 +70,10 @@ def test_a_wrong_body_gets_a_sentence(client, body, sentence):
     assert json.loads(found)["error"].startswith(sentence)
 
 
-def test_no_path_and_no_trace_leave(client, served, monkeypatch, capfd):
+def test_no_path_and_no_trace_leave(starting, served, monkeypatch, capfd):
     monkeypatch.setattr(type(served), "answers", lambda *_, **__: open("/secret/place"))  # noqa: SIM115
-    status, found = client.ask("/predict", {"ids": ["a 1"]})
+    with starting(served) as client:
+        status, found = client.ask("/predict", {"ids": ["a 1"]})
     assert (status, found) == (500, {"error": "the server failed; its log says why"})
     assert "/secret/place" in capfd.readouterr().err
 
@@ -81,13 +89,108 @@ def test_a_body_and_its_rows_have_limits(starting, served):
         assert found["error"] == "the body may have 200 bytes at most; ask several times"
 
 
+def connected(client):
+    host, port = client.address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=20)
+
+
+CHUNKED = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
 def test_a_body_of_no_given_length_has_a_limit_too(starting, served):
-    with starting(served, limits=Limits(body=200)) as client:
-        host, port = client.address.removeprefix("http://").split(":")
-        head = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-        with socket.create_connection((host, int(port))) as connection:
-            connection.sendall(head + b"100\r\n" + b"x" * 256 + b"\r\n")
-            assert connection.recv(100).startswith(b"HTTP/1.1 413")
+    with starting(served, limits=Limits(body=200)) as client, connected(client) as connection:
+        connection.sendall(CHUNKED + b"100\r\n" + b"x" * 256 + b"\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_who_listens_to_nothing_while_it_sends_sees_the_refusal(starting, served):
+    with starting(served, limits=Limits(body=1_000_000)) as client:
+        assert client.send("/predict", b"x" * 9_000_000)[0] == 413
+
+
+def test_a_body_that_comes_too_slowly_is_given_up(starting, served):
+    with starting(served, limits=Limits(seconds=0.05)) as client, connected(client) as connection:
+        connection.sendall(CHUNKED + b"100\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"GET /health HTTP/1.1\r\nHost: loc", b"GET /he", CHUNKED + b"1\r\nx\r\n1\r\n"],
+)
+def test_who_does_not_say_what_it_asks_is_not_waited_for(starting, served, monkeypatch, said):
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
+    with starting(served, limits=Limits(seconds=0.1)) as client, connected(client) as connection:
+        connection.sendall(said)
+        while connection.recv(1000):
+            pass
+
+
+def test_a_head_without_an_end_is_not_kept(starting, served):
+    endless = b"GET /health HTTP/1.1\r\nX: " + b"x" * 50_000_000
+    with (
+        starting(served) as client,
+        connected(client) as connection,
+        pytest.raises(ConnectionError),
+    ):
+        connection.sendall(endless)
+
+
+def test_who_has_said_it_may_wait_and_ask_again(starting, served, monkeypatch):
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(type(served), "explanation", lambda *_: time.sleep(0.5))
+    with starting(served) as client:
+        connection = http.client.HTTPConnection(client.address.removeprefix("http://"), timeout=20)
+        for _ in range(2):
+            heads = {"Content-Type": "application/json"}
+            connection.request("POST", "/explain", b'{"id": "a 1"}', heads)
+            own = connection.sock
+            assert connection.getresponse().read().endswith(b'"explanation": null, "notes": []}')
+        assert connection.sock is own
+        connection.close()
+
+
+WORD = pa.DictionaryArray.from_arrays(pa.array([0] * 20, pa.int8()), ["a" * 100_000])
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        (pa.nulls(10**9), "nodes may have 10,000 rows at most, got 1,000,000,000"),
+        (WORD, "a has no node 'aaa"),
+        (WORD.cast(pa.string()).cast(pa.string_view()), "holds values of type string_view"),
+        (pa.array([[1]]), "the column 'node' of nodes holds values of type list"),
+        (pa.array([1.5]), "the name of a node must be text or a whole number, got 1.5"),
+    ],
+)
+def test_a_small_body_cannot_stand_for_a_large_table(client, column, sentence):
+    status, found, _ = client.send("/predict", streams(pa.table({"node": column})), ARROW)
+    assert status == 422
+    assert sentence in json.loads(found)["error"]
+
+
+@pytest.mark.parametrize("column", [np.zeros(1000, int), pa.array(["a"] * 9).dictionary_encode()])
+def test_what_is_compressed_is_refused(client, column):
+    body = streams(pa.table({"node": column}), compression="zstd")
+    status, found, _ = client.send("/predict", body, ARROW)
+    assert status == 422
+    assert b"the Arrow stream of nodes is compressed; send it as it is" in found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"ids": [' + b"[]," * 200_000 + b"[]]}",
+        b'{"nodes": [{' + b",".join(b'"%d": []' % i for i in range(200_000)) + b"}]}",
+        b"{" + b",".join(b'"%d": []' % i for i in range(200_000)) + b"}",
+        b'{"nodes": [' + b",".join(b'{"%d": 1}' % i for i in range(9_000)) + b"]}",
+    ],
+)
+def test_many_mistakes_get_one_short_sentence(client, body):
+    for path in ("/predict", "/predict_new"):
+        status, found, _ = client.send(path, body)
+        assert status == 422
+        assert len(found) < 300
 
 
 def test_an_answer_that_takes_too_long_is_given_up(starting, served, monkeypatch):

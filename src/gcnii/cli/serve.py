@@ -58,10 +58,10 @@ def serve(
     offline: Offline = False,
 ) -> None:
     """Serve a trained model and its graph over HTTP until it is stopped."""
-    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
+    missing = [name for name in ("fastapi", "httptools", "uvicorn") if find_spec(name) is None]
     if missing:
-        raise InputError(f"serving needs {' and '.join(missing)}: pip install 'gcnii[serve]'")
-    from gcnii.serving.app import Limits
+        raise InputError(f"serving needs {', '.join(missing)}: pip install 'gcnii[serve]'")
+    from gcnii.serving.records import Limits
     from gcnii.serving.server import Place, read_token, run
 
     if min(most_body, most_rows) < 1 or seconds <= 0:

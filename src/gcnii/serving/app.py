@@ -11,7 +11,7 @@ import sys
 import traceback
 import warnings
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
@@ -24,31 +24,38 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from pydantic import (
     BaseModel,
     ConfigDict,
+    FailFast,
     Field,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
+    TypeAdapter,
     ValidationError,
+    WithJsonSchema,
 )
+from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 
 from gcnii import __version__
 from gcnii.errors import GcniiError, InputError, one_line, visible
 from gcnii.files import Document
 from gcnii.serving.metrics import TYPE, Metrics
-from gcnii.serving.records import ARROW, Records, of_arrow, to_arrow
+from gcnii.serving.records import ARROW, Limits, Records, of_arrow, to_arrow
 from gcnii.serving.served import NewAnswers, Served
 
 Made = TypeVar("Made")
 PAGE = Path(__file__).parent / "templates" / "page.html"
 JSON = "application/json"
 WAITING = 64  # requests that wait for a worker; more are told to come again
+MOST_FIELDS = 20  # of a request: the answer to a million would take long
 MOST_LINKS = 100  # in an explanation
 NOTES: ContextVar[list[str]] = ContextVar("notes")
 
 Id = Annotated[StrictStr | StrictInt, Field(description="The name of a node, or its number.")]
 OneCell = StrictStr | StrictInt | StrictFloat | StrictBool | None
+# Records says what is wrong with the first wrong cell; pydantic would tell of a million.
+Row = Annotated[dict[str, object], WithJsonSchema(TypeAdapter(dict[str, OneCell]).json_schema())]
 
 
 class Body(BaseModel):
@@ -60,15 +67,15 @@ class Body(BaseModel):
 class Ids(Body):
     """Nodes of the graph."""
 
-    ids: Annotated[list[Id], Field(examples=[["17"]])]
+    ids: Annotated[list[Id], Field(examples=[["17"]]), FailFast()]
     probabilities: StrictBool = Field(False, description="Give the probability of every class.")
 
 
 class NewNodes(Body):
     """New nodes and their edges, as rows of tables whose columns are called as in the training."""
 
-    nodes: list[dict[str, OneCell]]
-    edges: list[dict[str, OneCell]] = Field(default_factory=list)
+    nodes: Annotated[list[Row], FailFast()]
+    edges: Annotated[list[Row], FailFast()] = Field(default_factory=list)
     exact: StrictBool = Field(False, description="Compute the whole graph anew, which takes long.")
     probabilities: StrictBool = Field(False, description="Give the probability of every class.")
 
@@ -119,21 +126,12 @@ class Refusal(BaseModel):
     error: str
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a request may ask for: bytes of its body, rows, and seconds."""
-
-    body: int = 10_000_000
-    rows: int = 10_000
-    seconds: float = 30.0
-
-
 @dataclass(eq=False)
 class Service:
     """What the requests of one server share; `served` is replaced as a whole."""
 
     served: Served
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     metrics: Metrics = field(default_factory=Metrics)
     waiting: int = 0
     # Explanations and whole graphs take seconds, and nobody else is to wait for them.
@@ -150,16 +148,17 @@ class Service:
         context.run(NOTES.set, notes)
         self.waiting += 1
         task = asyncio.get_running_loop().run_in_executor(worker, context.run, call)
-        task.add_done_callback(self._done)
-        try:
-            return await asyncio.wait_for(asyncio.shield(task), self.limits.seconds), notes
+        try:  # what has not begun by then never does; what has is computed in vain
+            return await asyncio.wait_for(task, self.limits.seconds), notes
         except TimeoutError:
             raise Busy(f"no answer within {self.limits.seconds:g} s; ask for less") from None
+        finally:
+            self.waiting -= 1
 
-    def _done(self, task: asyncio.Future[Made]) -> None:
-        self.waiting -= 1
-        if not task.cancelled():
-            task.exception()  # or asyncio would report what nobody waits for any more
+    def close(self) -> None:
+        """Let nothing begin any more."""
+        for worker in (self.quick, self.slow):
+            worker.shutdown(wait=False, cancel_futures=True)
 
 
 class Busy(GcniiError):
@@ -305,13 +304,12 @@ def _digest(text: str) -> str:
 async def _ids(request: Request, limits: Limits) -> Ids:
     if _kind(request) != ARROW:
         asked = await _read(request, Ids)
-        _refuse_many(limits, asked.ids, "ids")
+        limits.refuse_many("ids", len(asked.ids))
         return asked
-    ((columns),) = (of_arrow(await request.body(), ["nodes"]),)
-    column = columns[0].get("node", columns[0].get("id"))
+    (columns,) = of_arrow(await request.body(), ["nodes"], limits)
+    column = columns.get("node", columns.get("id"))
     if column is None:
         raise InputError("expected a column node with the names of nodes")
-    _refuse_many(limits, column, "ids")
     return Ids.model_construct(ids=[_whole(cell) for cell in column], probabilities=False)
 
 
@@ -323,26 +321,11 @@ def _whole(cell: object) -> str | int:
 
 async def _new_nodes(request: Request, limits: Limits) -> tuple[Records, Records, NewNodes]:
     if _kind(request) == ARROW:
-        nodes, edges = of_arrow(await request.body(), ["nodes", "edges"])
-        pair = Records("nodes", nodes), Records("edges", edges)
-        asked = NewNodes(nodes=[], exact=False, probabilities=False)
-    else:
-        asked = await _read(request, NewNodes)
-        ends = ("source", "target")
-        pair = (
-            Records.of_rows("nodes", asked.nodes, ()),
-            Records.of_rows("edges", asked.edges, ends),
-        )
-    for one in pair:
-        _refuse_many(limits, one, one.name)
-    return *pair, asked
-
-
-def _refuse_many(limits: Limits, rows: Sequence[object] | Records, name: str) -> None:
-    if len(rows) > limits.rows:
-        raise InputError(
-            f"{name} may have {limits.rows:,} rows at most, got {len(rows):,}; ask several times"
-        )
+        two = of_arrow(await request.body(), ["nodes", "edges"], limits)
+        return Records("nodes", two[0]), Records("edges", two[1]), NewNodes(nodes=[])  # type: ignore[call-arg]
+    asked = await _read(request, NewNodes)
+    nodes = Records.of_rows("nodes", asked.nodes, limits)
+    return nodes, Records.of_rows("edges", asked.edges, limits), asked
 
 
 def _kind(request: Request) -> str:
@@ -361,12 +344,21 @@ async def _read(request: Request, kind: type[Asked]) -> Asked:
     if _kind(request) != JSON:
         raise HTTPException(415, f"expected a body of type {JSON}")
     try:
-        return kind.model_validate_json(await request.body())
+        document = from_json(await request.body(), allow_inf_nan=False)
+        if not isinstance(document, dict) or len(document) > MOST_FIELDS:
+            raise InputError("the body must be an object with few fields; see /openapi.json")
+        return kind.model_validate(document)
     except ValidationError as error:
-        first, count = error.errors(include_url=False, include_input=False)[0], error.error_count()
-        where = ".".join(map(str, first["loc"])) or "the body"
-        more = f" ({count - 1} more problems)" if count > 1 else ""
-        raise InputError(f"{where}: {first['msg']}{more}; see /openapi.json") from None
+        first = error.errors(include_url=False, include_input=False)[0]
+        place, said = first["loc"], first["msg"]
+        if len(place) > 1 and place[-1] in ("str", "int"):
+            place, said = place[:-1], "expected text or a whole number"
+        where = ".".join(map(str, place)) or "the body"
+        raise InputError(f"{where}: {said}; see /openapi.json") from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"the body: Invalid JSON: {error}; see /openapi.json") from None
 
 
 def _answers(request: Request, document: Document) -> Response:
@@ -385,7 +377,10 @@ def _json(document: object, status: int = 200) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        return _json({"error": str(error.detail)}, error.status_code)
+        more = "" if error.status_code == 415 else "; see /openapi.json"
+        answer = _json({"error": f"{error.detail}{more}"}, error.status_code)
+        answer.headers.update(error.headers or {})
+        return answer
     status = 503 if isinstance(error, Busy) else 422
     return _json({"error": visible(str(error))}, status)
 

@@ -7,6 +7,7 @@ import hmac
 import json
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gcnii.serving.app import Service
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 OPEN = ("/", "/health")  # without a token: the page asks for it, and has no answers itself
 KNOWN = (*OPEN, "/predict", "/predict_new", "/explain", "/model", "/metrics", "/openapi.json")
+DROPPED, PAUSE = 10, 1.0  # times the limit of a body; seconds without a byte
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -72,6 +74,7 @@ class Guard:
         except TimeoutError:
             return await _refuse(send, 408, "the body did not come in time; send it faster")
         except Refused as error:
+            await self._drop(scope, receive)
             return await _refuse(send, error.status, str(error))
         sent = False
 
@@ -110,6 +113,18 @@ class Guard:
                 raise Refused(413, f"the body may have {most:,} bytes at most; ask several times")
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+    async def _drop(self, scope: Scope, receive: Receive) -> None:
+        """Read on, for clients that listen to nothing while they send; but not for ever."""
+        if b"expect" in dict(scope["headers"]):  # this one asks first
+            return
+        message: Message = {"more_body": True}
+        limits, size = self.service.limits, 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limits.seconds):
+                while message.get("more_body", False) and size < DROPPED * limits.body:
+                    message = await asyncio.wait_for(receive(), PAUSE)
+                    size += len(message.get("body", b""))
 
 
 async def _refuse(send: Send, status: int, sentence: str) -> None:

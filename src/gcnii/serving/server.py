@@ -12,15 +12,18 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gcnii.errors import InputError, one_line
-from gcnii.serving.app import Limits, Service, create, keep_notices
+from gcnii.serving.app import Service, create, keep_notices
 from gcnii.serving.guard import Guard
+from gcnii.serving.records import Limits
 from gcnii.serving.served import Served
 
 LOOK = 2.0  # seconds between two looks at the bundle
 CONNECTIONS = 1000
 LEAST_TOKEN = 16  # characters
+HEAD, HEAD_SECONDS = 1 << 16, 10.0  # bytes and seconds in which a request says what it is
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,54 @@ def read_token(path: Path) -> str:
     return token
 
 
+class Connection(HttpToolsProtocol):
+    """uvicorn's, which ends where a head, or the rest of a body that was refused, takes too long.
+
+    head  bytes so far of a head that has no end yet; None: there is none such
+    """
+
+    head: int | None = 0
+    timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._hurry()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.head is not None:
+            self.head += len(data)
+            if self.head > HEAD:
+                self.transport.close()
+
+    def on_message_begin(self) -> None:
+        self.head = 0
+        self._hurry()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self.head = None
+        self._stop()
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.more_body:
+            self._hurry()
+
+    def _hurry(self) -> None:
+        self._stop()
+        self.timer = self.loop.call_later(HEAD_SECONDS, self.timeout_keep_alive_handler)
+
+    def _stop(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+
 class Server(uvicorn.Server):
     """uvicorn's, which leaves signals alone and says where it listens."""
 
@@ -92,6 +143,8 @@ def server_of(service: Service, place: Place) -> Server:
             app,
             host=place.host,
             port=place.port,
+            http=Connection,
+            ws="none",
             lifespan="off",
             access_log=False,
             log_level="error",
@@ -133,6 +186,7 @@ async def _serve(service: Service, load: Callable[[], Served], place: Place) -> 
             "listens there"
         ) from None
     finally:
+        service.close()
         for task in tasks:
             task.cancel()
 
