@@ -1,8 +1,11 @@
 """The manual, built by `make docs`; nothing in it is loaded from another host."""
 
+import logging
+import os
 import re
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -36,13 +39,20 @@ html_show_sphinx = False
 # Links to headings as GitHub has them, which shows the same pages.
 myst_heading_anchors = 4
 
-# Formulas as GitHub has them, between dollars; an amount such as $5 is none.
-myst_enable_extensions = ["dollarmath"]
+# Formulas between dollars and notes (> [!NOTE]) as GitHub has them; an amount such as $5 is none.
+myst_enable_extensions = ["dollarmath", "alert"]
 myst_dmath_allow_space = False
 myst_dmath_allow_digits = False
 html_math_renderer = "mathml"
 
 # Notebooks are text, and run when the manual is built; a cell that fails ends the build.
+# IPython has a profile of its own: nothing of the user's, and no warning of its local sockets.
+PROFILE = TemporaryDirectory()
+os.environ["IPYTHONDIR"] = PROFILE.name
+SILENT = Path(PROFILE.name) / "profile_default/ipython_kernel_config.py"
+SILENT.parent.mkdir()
+SILENT.write_text("get_config().IPKernelApp.log_level = 'ERROR'\n", "utf-8")
+logging.getLogger("traitlets").setLevel(logging.WARNING)
 nb_execution_mode = "force"
 nb_execution_in_temp = True  # what they write is theirs alone
 nb_execution_timeout = 300

@@ -85,6 +85,8 @@ FIELDS = ("n", "d", "m", "k")  # described by the class as well
 
 ABILITIES = ("edge weights", "types of edges", "several processes", "sampled neighbours")
 
+MOST = 8  # pages that use a command or a name and are linked
+
 # Flags in sentences, as code: "--" would become a dash.  Code itself is passed over.
 FLAG = re.compile(r"^```.*?^```$|`[^`\n]*`|(--[a-z][a-z-]+)", re.MULTILINE | re.DOTALL)
 BELOW = re.compile(r"^\*\*Commands\*\*:\n|^\* \[.*\]\(#gcnii-.*\n", re.MULTILINE)
@@ -125,7 +127,8 @@ def command_page(command: str) -> str:
     below = [one for one in commands() if one.startswith(f"{command} ")]
     rows = [f"|[`{one}`]({page_name(one)}.md)|{with_code(summary_of(one))}|" for one in below]
     table = "\n".join(["|command|what it does|", "|---|---|", *rows]) if rows else ""
-    parts = [f"# {command}", f"```{{program}} {command}\n```", text, table, used_by(command)]
+    parts = [f"# {command}", f"```{{program}} {command}\n```", text, table]
+    parts.append(used_in(rf"^ *{re.escape(command)}(?![\w-])"))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -154,13 +157,13 @@ def lessons() -> dict[Path, tuple[str, str]]:
     return found
 
 
-def used_by(command: str) -> str:
-    """A line of links to the pages that use a command."""
-    word = re.compile(rf"^ *{re.escape(command)}(?![\w-])", re.MULTILINE)
-    links = [
-        f"[{title}](../../{page})" for page, (title, text) in lessons().items() if word.search(text)
-    ]
-    return f"## Used in\n\n{' · '.join(links)}\n" if links else ""
+def used_in(call: str) -> str:
+    """Links to the pages that use a command, or a name of Python, most."""
+    word = re.compile(call, re.MULTILINE)
+    counts = {page: len(word.findall(text)) for page, (_, text) in lessons().items()}
+    most = sorted((page for page in counts if counts[page]), key=lambda page: -counts[page])[:MOST]
+    links = [f"[{lessons()[page][0]}](../../{page})" for page in most]
+    return f"## Used in\n\n{' · '.join(links)}" if links else ""
 
 
 def table_of_commands() -> str:
@@ -195,7 +198,7 @@ def thing(name: str) -> Any:
 def api_page(name: str, members: str) -> str:
     """The page of a public name, from its docstring."""
     found = thing(name)
-    full = f"{MODULES.get(name, 'gcnii')}.{name}"
+    full = full_name(name)
     kind = "function"
     if inspect.isclass(found):
         kind = "exception" if issubclass(found, BaseException) else "class"
@@ -209,21 +212,39 @@ def api_page(name: str, members: str) -> str:
             lines += ["      :no-index:"] if one in FIELDS else []
     body = "\n".join(lines)
     title = name if name in MODULES else f"gcnii.{name}"
-    return f"# {title}\n\n```{{eval-rst}}\n{body}\n```\n"
+    used = used_in(rf"(?<![\w.]){re.escape(full)}\b(?!\.)")
+    return f"# {title}\n\n```{{eval-rst}}\n{body}\n```\n\n{used}\n"
+
+
+def first_sentence(text: str) -> str:
+    """`A. B` → `A.`, on one line."""
+    line = " ".join(text.split())
+    return re.split(r"(?<=[.:])\s(?=[A-Z`])", line, maxsplit=1)[0]
+
+
+def full_name(name: str) -> str:
+    """`load` → `gcnii.load`."""
+    return f"{MODULES.get(name, 'gcnii')}.{name}"
+
+
+def names() -> list[tuple[str, str]]:
+    """Every public name in full, with the first sentence of its docstring."""
+    listed = (name for group in API.values() for name in group)
+    return [(full_name(name), first_sentence(inspect.getdoc(thing(name)) or "")) for name in listed]
 
 
 def table_of_names() -> str:
     """Every public name, with a link to its page; anchors are those of the former single page."""
+    about = dict(names())
     parts = []
-    for title, names in API.items():
+    for title, group in API.items():
         rows = ["|name|what it is|", "|---|---|"]
-        for name in names:
-            full = f"{MODULES.get(name, 'gcnii')}.{name}"
-            first = (inspect.getdoc(thing(name)) or "").split("\n\n")[0].replace("\n", " ")
+        for name in group:
+            full = full_name(name)
             link = f'<span id="{full}"></span>[`{name}`](api/{name}.md)'
-            rows.append(f"|{link}|{first}|")
+            rows.append(f"|{link}|{about[full]}|")
         parts.append(f"## {title}\n\n" + "\n".join(rows))
-    pages = (name for names in API.values() for name in names)
+    pages = (name for group in API.values() for name in group)
     return "\n\n".join(parts) + "\n\n" + toctree("api", pages)
 
 

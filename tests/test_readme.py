@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.command_line import call
 from support.manual import PAGES as MANUAL
-from support.manual import made_pages
+from support.manual import docs_module
 
 import gcnii
 import gcnii_paper
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE, STUDY = Path(gcnii.__file__).parent, Path(gcnii_paper.__file__).parent
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = ["README.md", "CONTRIBUTING.md", *MANUAL]
-MADE = set(made_pages().pages())  # when the manual is built
+MADE = set(docs_module("generated").pages())  # when the manual is built
 
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from support.command_line import call
-from support.manual import ROOT, made_pages
+from support.manual import ROOT, docs_module
 
 import gcnii
 from gcnii.data.formats import packed
@@ -18,7 +18,7 @@ from gcnii.tuning import closing, question
 from gcnii_paper import ledger
 
 FORMATS = (ROOT / "docs/reference/formats.md").read_text("utf-8")
-MADE = made_pages()
+MADE = docs_module("generated")
 
 
 def section(title):

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 from support.chromium import CONTRAST, launched
-from support.manual import PAGES, ROOT, made_pages
+from support.manual import PAGES, ROOT, docs_module
 
 from gcnii.nn import MODELS
 from gcnii.train.recipe import RECIPE_FIELDS
 
-API = made_pages().API
+API = docs_module("generated").API
 LOADED = re.compile(r"<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*>")
 LINK = re.compile(r'<a\b[^>]*href="([^"#:?]*)(?:#([^"]*))?"')
 # What is in a page and reaches beyond the window, but for what scrolls by itself.

@@ -15,7 +15,7 @@ its first 12 lines, `tail=12` its last.
 """
 
 import contextlib
-import importlib.util
+import importlib
 import io
 import os
 import re
@@ -55,12 +55,10 @@ PAGES = sorted(
 FENCE = re.compile(r"^( *)```(\w+)([^\n{]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
-def made_pages():
-    """The module that makes pages of the package, docs/generated.py."""
-    spec = importlib.util.spec_from_file_location("generated", ROOT / "docs/generated.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def docs_module(name):
+    """A module of docs/, such as the one that makes pages of the package."""
+    with mock.patch.object(sys, "path", [str(ROOT / "docs"), *sys.path]):
+        return importlib.import_module(name)
 
 
 class Block(NamedTuple):
