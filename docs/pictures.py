@@ -1,8 +1,8 @@
 """`python docs/pictures.py [NAME…]` makes docs/pictures/NAME.png from what commands write.
 
 A picture is one entry of PICTURES: the code of a page of the manual, or commands, are run in an
-empty folder, and Chromium shows the page or picture that they wrote, or that a server sends.  The pictures of results (depth, speed,
-scale-growth) are those of `gcnii report figures`.
+empty folder, and Chromium shows the page or picture that they wrote, or that a server sends.  The
+pictures of results (depth, speed, scale-growth) are those of `gcnii report figures`.
 """
 
 import io

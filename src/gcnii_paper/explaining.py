@@ -51,11 +51,11 @@ SHAPE = {
 }
 WAYS = {
     "gradient": "gradient, as `explain` has it",
-    "search": "search: each link of the 2-hop neighbourhood dropped alone",
+    "search": "search: each edge of the 2-hop neighbourhood dropped alone",
     "gnnexplainer": "GNNExplainer (PyG, its defaults)",
-    "random": "random links of the 2-hop neighbourhood",
+    "random": "random edges of the 2-hop neighbourhood",
 }
-HEADS = ("links found by", "drop in probability", "gradient's drop less this one's", "CPU s a node")
+HEADS = ("edges found by", "drop in probability", "gradient's drop less this one's", "CPU s a node")
 MOST_TIME = 0.1  # the bar: of the search's time
 
 
@@ -71,7 +71,7 @@ def explaining_table(measured: Document) -> str:
     about = (
         f"{measured['model']} of {measured['layers']} layers on {measured['graph']}, test accuracy "
         f"{100 * measured['test']:.1f}; the same {measured['nodes']} test nodes for all, "
-        f"{measured['links']} links each, random ones drawn {measured['draws']} times; 95 % "
+        f"{measured['links']} edges each, random ones drawn {measured['draws']} times; 95 % "
         f"intervals of paired differences; on one thread of a {measured['device'].upper()}."
     )
     found = "; ".join(f"{name} {drop:.4f}" for name, drop in measured["estimates"].items())
@@ -97,8 +97,8 @@ def _verdict(ways: Document) -> str:
     above = random["against"]["low"] > 0
     versus, share = search["against"], own["seconds"] / search["seconds"]
     return (
-        f"The bar: the drop is significantly above that of random links ({_met(above)}), and not "
-        f"significantly below the search's ({_met(versus['high'] >= 0)}); and finding the links "
+        f"The bar: the drop is significantly above that of random edges ({_met(above)}), and not "
+        f"significantly below the search's ({_met(versus['high'] >= 0)}); and finding the edges "
         f"takes less than a tenth of its time ({_met(share < MOST_TIME)}: 1/{1 / share:.0f})."
     )
 

@@ -19,7 +19,7 @@ def measured():
 
 def test_the_page_holds_the_table(measured):
     table = explaining_table(measured)
-    assert table in (ROOT / "docs" / "understand" / "explanations.md").read_text("utf-8")
+    assert table in (ROOT / "docs" / "evidence" / "answers.md").read_text("utf-8")
     for way in measured["ways"].values():
         assert f"|{way['drop']:+.4f}|" in table
     assert "    python -m gcnii_paper.explaining --out results/explain/cora.json\n" in table
@@ -32,7 +32,7 @@ def test_a_missed_bar_is_said(measured):
     ways["search"] |= {"seconds": 1.0, "against": {"mean": -0.02, "low": -0.03, "high": -0.01}}
     ways["random"]["against"] |= {"low": -0.01}
     text = explaining_table(worse)
-    assert "significantly above that of random links (missed)" in text
+    assert "significantly above that of random edges (missed)" in text
     assert "significantly below the search's (missed)" in text
     assert "(missed: 1/3)" in text
 

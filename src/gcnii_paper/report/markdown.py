@@ -189,7 +189,7 @@ def _printed_form(known: Cells) -> str:
 
 def _directions(known: Cells) -> str:
     listed = _on_web_graphs(known, "gcnii", "gcnii-links-both-ways")
-    return f"Links taken one way, as coded, and both ways differ: {listed}." if listed else ""
+    return f"Edges taken one way, as coded, and both ways differ: {listed}." if listed else ""
 
 
 def _on_web_graphs(known: Cells, one: str, other: str) -> str:

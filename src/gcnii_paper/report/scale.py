@@ -121,7 +121,7 @@ def _plan_row(
 
 def _on_cpu(cores: int) -> str:
     return (
-        "8 layers × 64 on a drawn graph with short links, one thread a process, by gloo. This "
+        "8 layers × 64 on a drawn graph with short edges, one thread a process, by gloo. This "
         f"machine has {cores} cores: more processes than that cannot be faster here. "
         f"{WITHOUT_EXCHANGE}"
     )
@@ -193,7 +193,7 @@ def _planned(rows: Sequence[Document]) -> Part:
             f"{cost.seconds.total:.3g} s", f"{row['peak_bytes'] / 2**20:.0f} MiB",
             f"{cost.memory.total / 2**20:.0f} MiB",
         ))  # fmt: skip
-    remark = "CPU seconds of one thread; resident memory that a training adds."
+    remark = "CPU seconds of one thread; resident memory that a training run adds."
     return Part("Plans and what was measured", heads, lines, remark)
 
 

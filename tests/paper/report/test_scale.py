@@ -27,7 +27,7 @@ def record():
 
 
 def test_the_page_has_the_tables_that_results_and_plans_give():
-    (part,) = re.findall(
+    part, _ = re.findall(
         r"`gcnii report readme` -->\n(.*?)<!-- end of results -->",
         PAGE.read_text("utf-8"),
         re.DOTALL,
