@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from support.command_line import call, run
+from support.command_line import call, files, run
 
 import gcnii
 from gcnii import data
@@ -126,6 +126,17 @@ def test_offline_ends_with_its_command(monkeypatch, tmp_path):
     monkeypatch.delenv("GCNII_OFFLINE", raising=False)
     call("train", "coar", "--offline", cwd=tmp_path)
     assert "GCNII_OFFLINE" not in os.environ
+
+
+def test_show_writes_the_tables_of_customers_as_ones_own(tmp_path):
+    assert call("data", "show", "customers", "--out", "shop", cwd=tmp_path).code == 0
+    graph = gcnii.load(tmp_path / "shop", text="note")
+    assert graph.fingerprint == gcnii.load("customers").fingerprint
+    again = call("data", "show", "customers", "--out", "shop", cwd=tmp_path)
+    assert (again.code, again.err) == (2, "gcnii: shop exists; choose another --out\n")
+    other = call("data", "show", "digits", "--out", "other", cwd=tmp_path)
+    assert (other.code, files(tmp_path)) == (2, ["shop/edges.csv", "shop/nodes.csv"])
+    assert other.err == "gcnii: digits is not made of tables; --out writes those of customers\n"
 
 
 def test_fetch_puts_files_where_train_finds_them(real_data, tmp_path):

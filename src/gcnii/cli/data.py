@@ -56,6 +56,15 @@ Parts = Annotated[
     ),
 ]
 
+TablesOut = Annotated[
+    Path | None,
+    Parameter(
+        name="--out",
+        help="Write the two tables of a data set that has them, such as customers, into this new "
+        "folder, as an example of your own.",
+    ),
+]
+
 
 def list_names(*, json: Json = False) -> None:
     """List the data sets of the catalog."""
@@ -79,12 +88,14 @@ def list_names(*, json: Json = False) -> None:
             say(f"   {title}", below="   ")
 
 
-def show(name: Name, /, *, json: Json = False) -> None:
+def show(name: Name, /, *, out: TablesOut = None, json: Json = False) -> None:
     """Show a data set's size, source and licence, and the published settings for it."""
-    if name not in data.CATALOG and user_path(name).exists():
+    if name not in data.CATALOG and user_path(name).exists() and out is None:
         check(name, json=json)
         return
     entry = data.lookup(name)
+    if out is not None:
+        _write_tables(entry, out)
     if json:
         print_json(_document(entry))
         return
@@ -93,6 +104,21 @@ def show(name: Name, /, *, json: Json = False) -> None:
         print(f"  {line}")
     if presets := presets_of(entry.name):
         table_console().print(_presets_table(presets))
+
+
+def _write_tables(entry: data.Entry, folder: Path) -> None:
+    if not entry.tables:
+        having = [one.name for one in data.CATALOG.values() if one.tables]
+        raise InputError(
+            f"{entry.name} is not made of tables; --out writes those of {', '.join(having)}"
+        )
+    refuse_unwritable(folder)
+    if folder.exists():
+        raise InputError(f"{folder} exists; choose another --out")
+    tables = data.customer_tables()
+    folder.mkdir(parents=True)
+    for stem, table in (("nodes", tables.nodes), ("edges", tables.edges)):
+        table.to_csv(folder / f"{stem}.csv", index=False)
 
 
 def fetch(*names: Names, offline: Offline = False, json: Json = False) -> None:

@@ -194,7 +194,7 @@ def customer_tables() -> CustomerTables:
     nodes = pd.DataFrame(
         {
             "id": names,
-            "age": age,
+            "age": pd.array(age, "Int64"),
             "plan": plan,
             "months": months.astype(int),
             "support_calls": support,
