@@ -52,7 +52,12 @@ def ask_for(node):
     return act
 
 
+FIRST = "gcnii train customers --model gcnii --out runs/customers"
 PICTURES: dict[str, Picture] = {
+    "report": Picture("runs/customers.html", (FIRST, REPORT), width=1260, height=1060),
+    "customer": Picture(
+        "why.svg", (FIRST, "gcnii explain runs/customers c1244 --out why.svg"), element="svg"
+    ),
     "evaluate": Picture("runs/customers.html", (RUNS, REPORT), height=560),
     "calibration": Picture("runs/customers.html", (RUNS, REPORT), element="#calibration"),
     "why": Picture(

@@ -476,25 +476,6 @@ def _found(title: str, finding: Finding) -> list[str]:
     ]
 
 
-def short_table(rows: Iterable[BeyondRow]) -> str:
-    """The README's: what was measured, and nothing where nothing was."""
-    lines = [
-        [
-            *(row.best.graph, _tight(str(row.ours)), _tight(str(row.nested or "–"))),
-            *(_tight(best_known(row.best)), row.best.whose.partition(",")[0]),
-        ]
-        for row in rows
-        if row.ours and row.word != "failed"
-    ]
-    heads = ("data set", "record", "nested", "best known", "whose")
-    about = "Beyond the paper (`gcnii reproduce beyond`):"
-    return f"\n{about}\n\n{markdown_table(heads, lines)}" if lines else ""
-
-
-def _tight(text: str) -> str:
-    return text.replace(" ", "")
-
-
 def terminal_table(rows: Iterable[BeyondRow]) -> Table:
     """For the terminal."""
     return Part(TITLE, HEADS, map(words_of, rows)).terminal(box=None, header_style="bold")

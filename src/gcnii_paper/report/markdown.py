@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import isfinite
+from dataclasses import replace
+from math import inf, isfinite
+from statistics import fmean
 
 from gcnii.report.tables import markdown_table
 from gcnii_paper.documents import listed, prose
@@ -212,10 +214,18 @@ def _beyond(rows: Sequence[BeyondRow]) -> str:
 
 
 def scores_table(cells: Iterable[MeasuredCell]) -> str:
-    """What the marks mean, then Table 2 without the rows that are ours alone."""
+    """What the marks mean, then Table 2 without the rows that are ours alone, the best first."""
     table = grid("table2", cells)
     words = {shown.word for shown in table.shown if not shown.cell.extra}
-    return f"Marks: {legend(words)}.\n\n{_rows(table, '', _short)}"
+    ranked = sorted(table.parts[""].items(), key=lambda row: _mean(row[1]), reverse=True)
+    ordered = replace(table, parts={"": dict(ranked)})
+    return f"Marks: {legend(words)}.\n\n{_rows(ordered, '', _short)}"
+
+
+def _mean(row: Sequence[TableCell | None]) -> float:
+    """Over a row's measured cells that did not fail; -∞ where there is none."""
+    means = [one.measured.mean for one in row if one and one.measured]
+    return fmean(known) if (known := list(filter(isfinite, means))) else -inf
 
 
 def results_page(cells: Iterable[MeasuredCell], rows: Sequence[BeyondRow] = ()) -> str:

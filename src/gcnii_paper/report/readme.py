@@ -26,7 +26,6 @@ from gcnii_paper.report.beyond import (
     findings_table,
     read_findings,
     section,
-    short_table,
 )
 from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import draw_depth
@@ -116,7 +115,7 @@ def update_readme(root: Path) -> list[Path]:
     cells, bench, beyond = read_cells(results / "cells"), results / "bench", results / "beyond"
     rows = beyond_rows(cells, folder=beyond)
     measured = {
-        "README.md": [summary(cells, rows, bench)],
+        "README.md": [summary(cells, bench)],
         "docs/evidence/performance.md": [findings(bench), speed_tables(read_records(bench))],
         "docs/understand/over-smoothing.md": [visit_markdown(results / "doctor" / "cora.json")],
         "docs/evidence/answers.md": [
@@ -157,10 +156,9 @@ def all_results(cells: Sequence[MeasuredCell], rows: Sequence[BeyondRow]) -> str
     return f"{results_page(cells, rows)}\n{section(rows)}"
 
 
-def summary(cells: Iterable[MeasuredCell], rows: Iterable[BeyondRow], bench: Path) -> str:
-    """The README's part: Table 2, the records that were measured, and the time of an epoch."""
-    cells = list(cells)
-    return scores_table(cells) + short_table(rows) + short_comparison(bench)
+def summary(cells: Iterable[MeasuredCell], bench: Path) -> str:
+    """The README's part: Table 2, and the time of an epoch."""
+    return scores_table(cells) + short_comparison(bench)
 
 
 def _filled(path: Path, *measured: str) -> str:

@@ -21,7 +21,6 @@ from gcnii_paper.report.beyond import (
     gain,
     read_findings,
     section,
-    short_table,
     stands,
 )
 from gcnii_paper.report.grid import grid
@@ -189,14 +188,6 @@ def test_a_run_that_diverged_fails_the_row(monkeypatch, tmp_path):
     hold(monkeypatch, tmp_path, {"citeseer": RECORD})
     (row,) = beyond_rows([of_record("citeseer", [75.0, None])], choose_best("citeseer"))
     assert (row.word, row.document()["ours"]["mean"]) == ("failed", None)
-    assert short_table([row]) == ""
-
-
-def test_the_readme_has_what_was_measured_and_nothing_before(monkeypatch, tmp_path):
-    hold(monkeypatch, tmp_path, {"citeseer": RECORD})
-    assert short_table(beyond_rows([])) == ""
-    lines = short_table(beyond_rows([of_record("citeseer", SCORES)])).splitlines()
-    assert lines[-1] == "|citeseer|72.0±2.0|–|75.4±0.4|GRAND|"
 
 
 def test_the_page_has_the_section_with_its_rule(monkeypatch, tmp_path):
@@ -231,7 +222,6 @@ def test_a_choice_per_split_stands_beside_the_one_choice_for_all(monkeypatch, tm
     (row,) = beyond_rows([of_record("texas", SCORES)], choose_best("texas"), tmp_path)
     assert "|Texas|72.0 ± 2.0 (3)|85.0 ± 7.0 (2)|94.59" in section([row])
     assert "Texas, nested: `gcnii tune texas`, gcn, of 64 settings\n" in section([row])
-    assert "|texas|72.0±2.0|85.0±7.0(2)|" in short_table([row])
     assert row.document()["nested"]["tried"] == 64
     nested(tmp_path, ensemble_mean=0.861, ensemble_sd=0.042)
     (row,) = beyond_rows([of_record("texas", SCORES)], choose_best("texas"), tmp_path)
