@@ -107,13 +107,19 @@ class IntervalRule:
         pairs = tuple((one, two) for one, two in spreads)
         return cls(part, known, held, pairs, bounds, coverage, device)
 
-    def __call__(self, values: Floats, graph: Graph, first: int = 0) -> Floats:
-        """(nodes, q, 2) around values (nodes, q) of the nodes of a graph from the `first` on."""
+    def __call__(
+        self, values: Floats, graph: Graph, first: int = 0, alone: Bools | None = None
+    ) -> Floats:
+        """(nodes, q, 2) around values (nodes, q) of the nodes of a graph from the `first` on.
+
+        alone  (nodes,) those that are answered by their features alone; default: looked for
+        """
         reach = np.empty_like(values)
         for j, (one, other) in enumerate(self.spreads):
             at = places(graph, values[:, j], first)
             reach[:, j] = self.bounds[j] * (one(at) + other(at)) / 2
-        alone = unknown_kind(self.part, graph, self.known)[first:]
+        if alone is None:
+            alone = unknown_kind(self.part, graph, self.known)[first:]
         if graph is not self.known and alone.any():
             reach[alone] = self._by_features
         return np.stack([values - reach, values + reach], -1)

@@ -103,6 +103,13 @@ class Ball:
         )
 
 
+def once(numbers: Ints, size: int) -> Ints:
+    """Each of these numbers below `size` once, sorted, in time that `size` does not change."""
+    last, order = np.empty(size, np.int64), np.arange(len(numbers))
+    last[numbers] = order
+    return np.sort(numbers[last[numbers] == order])
+
+
 class Surroundings:
     """A graph in which the edges of a node are found without looking at all."""
 
@@ -111,7 +118,6 @@ class Surroundings:
         ends = graph.edges.ravel()
         self._edges = np.argsort(ends, kind="stable") % max(graph.edges.shape[1], 1)
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=graph.n))])
-        self._names = np.array(graph.nodes or [*map(str, range(graph.n))], object)
 
     def edges_of(self, nodes: Ints) -> Ints:
         """The numbers of the edges that touch these nodes; one that joins two of them is twice."""
@@ -122,15 +128,15 @@ class Surroundings:
     def ball(self, arrivals: Arrivals, radius: int) -> Ball:
         """What lies around new nodes, of which rows within `radius` hops are computed anew."""
         graph, links = self.graph, arrivals.links.edges
-        shells, touched = [np.unique(links[links < graph.n])], []
+        shells, touched = [once(links[links < graph.n], graph.n)], []
         seen = np.zeros(graph.n, bool)
         for _ in range(radius + 1):
             seen[shells[-1]] = True
             touched.append(self.edges_of(shells[-1]))
-            ends = np.unique(graph.edges[:, touched[-1]])
-            shells.append(ends[~seen[ends]])
+            ends = graph.edges[:, touched[-1]].ravel()
+            shells.append(once(ends[~seen[ends]], graph.n))
         old = np.sort(np.concatenate(shells))
-        edges = np.unique(np.concatenate(touched))
+        edges = once(np.concatenate(touched), graph.edges.shape[1])
         part = self._graph(arrivals, old, edges)
         inner = np.concatenate([np.zeros(0, np.int64), *shells[:radius]])
         own = np.searchsorted(old, np.sort(inner))
@@ -139,17 +145,15 @@ class Surroundings:
 
     def _graph(self, arrivals: Arrivals, old: Ints, edges: Ints) -> Graph:
         graph, links, new = self.graph, arrivals.links.edges, arrivals.nodes
-        above = links - graph.n + len(old)
-        places = np.where(links < graph.n, np.searchsorted(old, links), above)
-        own = np.searchsorted(old, graph.edges[:, edges])
+        place = np.empty(graph.n + new.n, np.int64)  # of which nothing else is read
+        place[old], place[graph.n :] = np.arange(len(old)), len(old) + np.arange(new.n)
         part = Graph(
             X=stacked(graph.X[old], arrivals.X),
-            edges=np.concatenate([own, places], 1),
+            edges=place[np.concatenate([graph.edges[:, edges], links], 1)],
             weights=arrivals.weights(None if graph.weights is None else graph.weights[edges]),
             y=np.concatenate([graph.labels[old], graph.unknown(new.n)]),
             directed=graph.directed,
             name=graph.name,
-            nodes=(*self._names[old], *(new.nodes or ())),
             classes=graph.classes,
             targets=graph.targets,
             features=graph.features,
@@ -434,8 +438,9 @@ class Neighbourhoods:
             elif isinstance(kept, Spreading):
                 base = kept.member.base.name if isinstance(kept.member, Smoothed) else None
                 said[name] = kept.answers(asked, self.radius, said[base] if base else None)
-        ball = asked.ball(self.radius)
-        alone = self.result.unlinked(ball.graph)[-ball.new :] & (not self._knows_unlinked)
+        ball, alone = asked.ball(0), np.zeros(asked.arrivals.nodes.n, bool)
+        if not self._knows_unlinked:
+            alone = self.result.unlinked(ball.graph)[-ball.new :]
         return SaidOfNew(ball, said, scores, alone)
 
     def probabilities(
@@ -466,8 +471,9 @@ class Neighbourhoods:
 
 @dataclass(frozen=True, eq=False)
 class SaidOfNew:
-    """What each member says of new nodes, whose surroundings are a ball: (runs, new, k) each.
+    """What each member says of new nodes, (runs, new, k) each.
 
+    ball    the smallest, which has all links of theirs
     scores  of a single model's runs, (runs, new, k)
     alone   (new,) those without links, if the training had next to none such
     """

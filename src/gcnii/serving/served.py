@@ -221,7 +221,7 @@ class Served:
         if rule is None:
             return P, basis, {}
         if isinstance(rule, IntervalRule):
-            ends = rule(P, said.ball.graph, len(said.ball.old))
+            ends = rule(P, said.ball.graph, len(said.ball.old), said.alone)
             return P, basis, _ends(self.result, ends)
         sets = rule(near.probabilities(said, rule.calibrated)[0])
         if said.alone.any():
