@@ -1,0 +1,44 @@
+"""The pages keep to one word for one thing."""
+
+import re
+
+import pytest
+from support.manual import PAGES, ROOT
+
+LOST = {  # a word that lost, and the one that is kept
+    r"trainings": "training runs",
+    r"graph of (?:the|its) training": "training graph",
+    r"step size": "learning rate",
+    r"labelled (?:rightly|wrongly)": "predicted",
+    r"(?<!in-)links(?! (?:to|leads|up|have|them|between pages))": "edges",
+}
+CODE = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
+RESULTS = "docs/evidence/results.md"  # its rows are called as their runs are kept
+
+
+def lost_words(text):
+    """What a page should not say, each with what stands around it and what to say instead."""
+    text = CODE.sub(" ", text)
+    return [
+        (text[max(0, at.start() - 30) : at.end() + 20], kept)
+        for lost, kept in LOST.items()
+        for at in re.finditer(rf"\b{lost}\b", text, re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("page", [page for page in ("README.md", *PAGES) if page != RESULTS])
+def test_a_page_has_no_word_that_another_took_the_place_of(page):
+    assert lost_words((ROOT / page).read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Two trainings differ.", ["training runs"]),
+        ("It lacks the links of a node.", ["edges"]),
+        ("The graph of the training is not there.", ["training graph"]),
+        ("A page links to others; `links` is code, and [a link](links.md) leads there.", []),
+    ],
+)
+def test_a_word_that_lost_is_found_where_it_is_no_code(text, kept):
+    assert [found[1] for found in lost_words(text)] == kept
