@@ -58,7 +58,7 @@ PICTURES: dict[str, Picture] = {
     "customer": Picture(
         "why.svg", (FIRST, "gcnii explain runs/customers c1244 --out why.svg"), element="svg"
     ),
-    "evaluate": Picture("runs/customers.html", (RUNS, REPORT), height=560),
+    "evaluate": Picture("runs/customers.html", (RUNS, REPORT), width=1380, element="#scores"),
     "calibration": Picture("runs/customers.html", (RUNS, REPORT), element="#calibration"),
     "why": Picture(
         "why.svg", (RUNS, "gcnii explain runs/customers c0211 --out why.svg"), element="svg"
@@ -87,6 +87,12 @@ PICTURES: dict[str, Picture] = {
         code="docs/howto/rare-classes.md",
         width=700,
         element="#decision",
+    ),
+    "errors": Picture(
+        "runs/flats.html",
+        ("gcnii report run runs/flats",),
+        code="docs/howto/numbers.md",
+        element="#errors",
     ),
     "numbers": Picture("prices.png", code="docs/howto/numbers.md", element="img"),
 }
