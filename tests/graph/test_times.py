@@ -139,6 +139,7 @@ def test_what_times_cannot_be_is_refused(given, message):
     [
         ({"train": 0.9, "val": 0.1}, "must be above 0 and leave some to test, got 0.9 and 0.1"),
         ({"cuts": (0, 5)}, "no labelled node has a time to train on"),
+        ({"cuts": (5.2, 5.6)}, "no labelled node has a time to validate on"),
         ({"cuts": (5, 99)}, "no labelled node has a time to test on"),
     ],
 )

@@ -1,6 +1,7 @@
 """After it was measured, an ensemble can be trained once more on every label."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,3 +107,13 @@ def test_splits_that_are_given_and_several_labels_are_refitted_as_well(graph, se
 def test_only_a_portfolio_is_refitted_and_only_on_all_labels(graph, given):
     with pytest.raises(gcnii.InputError, match=r"refit must be all|refit are for a portfolio"):
         gcnii.fit(graph, **given)
+
+
+def test_dated_nodes_are_refitted_on_every_label_up_to_the_latest(graph):
+    whole = replace(graph, splits=(), times=np.arange(graph.n, dtype=float))
+    dated = gcnii.split_by_time(whole)
+    again = refitted(prepared(dated, SHORT, effort="quick").run(), dated)
+    assert again.refitted
+    assert again.predict(dated, "cpu").shape == (graph.n,)
+    # A network trained on the past alone would not know the last labels.
+    assert all(one.result.trained_on.splits[0].train.all() for one in again.networks)

@@ -18,6 +18,7 @@ from gcnii.graph.arrays import first, own
 
 Times: TypeAlias = NDArray[np.float64]
 Roles: TypeAlias = NDArray[np.object_]
+VERBS = {"val": "validate"}
 
 
 def time_array(values: ArrayLike, count: int, field: str) -> Times:
@@ -52,6 +53,8 @@ def refuse_disorder(
                 "out of the split"
             )
     for (one, before), (other, after) in combinations(masks, 2):
+        if np.array_equal(before, after):  # all labels train, and are measured as well
+            continue
         last = times[before].max(initial=-np.inf)
         early = times[after].min(initial=np.inf)
         if last >= early:
@@ -83,9 +86,9 @@ def roles_by_cuts(times: Times, known: NDArray[np.bool_], val: float, test: floa
         roles[known & (start <= times) & (times < end)] = role
         if not (roles == role).any():
             raise GraphError(
-                f"no labelled node has a time to {role} on; the first cut, where validation "
-                "begins, must be later than some of them and earlier than the second, where "
-                "testing begins"
+                f"no labelled node has a time to {VERBS.get(role, role)} on; the first cut, where "
+                "validation begins, must be later than some of them and earlier than the second, "
+                "where testing begins"
             )
     return roles
 
