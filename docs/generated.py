@@ -28,7 +28,7 @@ MARK = "<!-- made by docs/generated.py -->"  # where a page has its tables
 # to gcnii.__init__ adds it here; tests/manual/test_reference.py compares.
 MODULES = {"Ensemble": "gcnii.results.ensemble", "Tuned": "gcnii.tuning.closing"}
 RESULT = (
-    "test val std metric alone evaluate explain predict predict_proba predict_sets "
+    "test val std metric alone evaluate explain report predict predict_proba predict_sets "
     "predict_interval predict_new embed summary save"
 )
 API: dict[str, dict[str, str]] = {

@@ -66,6 +66,16 @@ def test_a_page_shows_its_steps_node_by_node(result, tmp_path):
     assert len(shown) <= page_steps(result)
 
 
+def test_a_result_writes_its_page_and_replaces_no_other_file(result, tmp_path):
+    path = result.report(tmp_path / "mine.html", device="cpu")
+    assert path.read_text("utf-8").count("<h2") > 5
+    result.report(path, device="cpu")  # a page gives way to a newer one
+    path.write_text("mine")
+    with pytest.raises(InputError, match=r"mine\.html"):
+        result.report(path, device="cpu")
+    assert path.read_text() == "mine"
+
+
 def test_data_that_has_moved_is_asked_for_by_the_flag_and_the_argument(tmp_path):
     pets = write_pets(tmp_path / "pets")
     model = open_bundle(fit(data.load(pets), **SMALL).save(tmp_path / "bundle"))

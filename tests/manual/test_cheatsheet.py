@@ -29,7 +29,7 @@ SKIPPED = (
     "callbacks=",
     "verbose=",
     "cross_val_score",
-    "gcnii.inference.page",
+    "result.report",
 )
 
 

@@ -441,6 +441,38 @@ class Trained(ABC):
 
         return evaluate(self, graph, device, baselines=baselines, positive=positive)
 
+    def report(
+        self,
+        path: Path | str,
+        graph: Graph | None = None,
+        device: str = "auto",
+        *,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write an HTML page about it: one file, which loads nothing.
+
+        It shows the scores beside those of baselines, the training, confusions, calibration, and
+        the least certain and most surprising nodes, each with an explanation.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        graph : Graph, optional
+            The graph of the training; default: the one it was trained on, loaded again if needed.
+        device : {"auto", "cpu", "cuda"}
+            Where to compute.
+        overwrite : bool
+            Whether to replace a file that is not such a page.
+
+        Returns
+        -------
+        Path
+        """
+        from gcnii.inference.page import write_page
+
+        return write_page(self, path, graph, device, overwrite=overwrite)
+
     def explain(
         self,
         graph: Graph | None = None,
