@@ -19,6 +19,7 @@ from gcnii_paper.calibrating import calibration_table, read_calibrations
 from gcnii_paper.defaults import defaults_tables, points_table, read_defaults
 from gcnii_paper.documents import read_folder
 from gcnii_paper.explaining import explaining_table, read_measured
+from gcnii_paper.hgb import read_typed, typed_table
 from gcnii_paper.rare import rare_table, read_rare
 from gcnii_paper.report.beyond import (
     BeyondRow,
@@ -34,6 +35,7 @@ from gcnii_paper.report.performance import findings, short_comparison
 from gcnii_paper.report.scale import draw_growth, read_scale, scale_tables
 from gcnii_paper.report.speed import draw_speed, read_records, speed_tables
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
+from gcnii_paper.views import read_views, views_table
 
 _TESTED = {"test_mean": (float, NOTHING), "test_std": (float, NOTHING), "test": list}
 SHAPE = {
@@ -122,6 +124,10 @@ def update_readme(root: Path) -> list[Path]:
             calibration_table(read_calibrations(results / "calibration")),
             explaining_table(read_measured(results / "explain" / "cora.json")),
             rare_table(read_rare(results / "rare")),
+        ],
+        "docs/evidence/own-tables.md": [
+            views_table(read_views(results / "views")),
+            typed_table(read_typed(results / "typed")),
         ],
         "docs/evidence/beyond.md": [
             findings_table(read_findings(beyond / "studies")),
