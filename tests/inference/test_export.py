@@ -166,7 +166,7 @@ def test_the_entries_of_p_may_be_given_instead(graph, other, tmp_path):
 @pytest.mark.slow
 def test_the_networks_of_an_ensemble_are_one_file_and_trees_are_in_none(graph, other, tmp_path):
     ensemble = fit(graph, effort="quick", epochs=5, device="cpu")
-    with pytest.raises(InputError, match=r"only networks can be exported, and 'trees.* are none;"):
+    with pytest.raises(InputError, match=r"this ensemble answers with 'trees.*; export one net"):
         export_onnx(ensemble, tmp_path / "all.onnx")
     with pytest.warns(UserWarning, match="left out of the file: 'trees"):
         path = export_onnx(ensemble, tmp_path / "networks.onnx", networks=True)

@@ -135,12 +135,11 @@ def _networks(result: Trained, alone: bool) -> tuple[list[Network], float | None
     trees = [one.name for one in others if not one.needs_labels]
     if not able or (trees and not alone):
         names = some_of([one.name for one in others])
+        remedy = "export one network (--member; in Python, result.member(name))"
+        if able:
+            remedy += ", or the networks alone (--networks; in Python, networks=True)"
         raise InputError(
-            f"only networks can be exported, and {names} of this ensemble are none; export one "
-            "network (--member; in Python, result.member(name)), or the networks alone "
-            "(--networks; in Python, networks=True)"
-            if able
-            else f"only networks can be exported, and {names} of this ensemble are none"
+            f"only networks can be exported, and this ensemble answers with {names}; {remedy}"
         )
     if others:
         names = some_of([one.name for one in others])
