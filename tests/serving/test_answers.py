@@ -102,6 +102,9 @@ def test_the_model_is_described(client, graph):
     assert found["classes"] == list(graph.classes)
     assert found["columns"]["a 0"] == "numeric"
     assert found["metric"] == "accuracy"
+    assert found["card"].startswith("# gcnii, 4 layers, on a")
+    assert "## How far to trust its probabilities" in found["card"]
+    assert "How it was made" not in found["card"]
     assert 0 < found["test_mean"] <= 1
 
 

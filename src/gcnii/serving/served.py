@@ -33,6 +33,7 @@ from gcnii.inference.predict import (
 )
 from gcnii.inference.training_graph import is_training_graph
 from gcnii.nn.settings import whole
+from gcnii.results.card import card
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.result import Trained
 from gcnii.serving.records import Records
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 COVERAGE = 0.9
 SAMPLE, PATIENCE = 16, 5.0  # nodes whose local answers are held against exact ones; and seconds
 GUESSED = 2000  # names that a wrong one is compared with
+MADE = "\n## How it was made"
 CHANCE, VALUE = "p(", "value("  # with which the names of these columns begin
 
 Answer = dict[str, object]
@@ -126,7 +128,7 @@ class Served:
         except InputError as error:
             no_new = str(error)
         made = cls(name, result, graph, device, columns, P, rule, near, no_new)
-        made.rows, made.error, made._old.ids  # noqa: B018 - made before the first request, which would wait
+        made.rows, made.error, made.about, made._old.ids  # noqa: B018 - made before the first request, which would wait
         if near is not None:
             made._by_what_is_near(near, copied(graph, 0, links=False))
         return made
@@ -271,6 +273,8 @@ class Served:
             "graph": self.graph.name,
             "nodes": self.graph.n,
             "edges": self.graph.m,
+            # Without the last part, which names folders.
+            "card": card(result).partition(MADE)[0],
             "metric": result.measured,
             "test_mean": json_value(float(result.test.mean())),
             "val_mean": json_value(float(result.val.mean())),

@@ -161,8 +161,13 @@ def run(load: Callable[[], Served], place: Place, limits: Limits) -> None:
     load  makes what is served; on SIGHUP, and when the watched file changes, it is called again
     """
     keep_notices()
-    service = Service(load(), limits)
-    asyncio.run(_serve(service, load, place))
+
+    def loaded() -> Served:
+        served = load()
+        keep_notices()  # which one that loads quietly has turned off
+        return served
+
+    asyncio.run(_serve(Service(loaded(), limits), loaded, place))
 
 
 async def _serve(service: Service, load: Callable[[], Served], place: Place) -> None:
