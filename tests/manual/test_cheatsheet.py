@@ -17,15 +17,15 @@ from gcnii.tuning.portfolio import Extent
 
 TEXT = (ROOT / "docs" / "reference" / "cheatsheet.md").read_text("utf-8")
 ROWS = [line.strip("|").split("|") for line in TEXT.splitlines() if line.startswith("|")][2:]
-# These take long; test_guide.py and the tests of the pages that explain them run all but two.
-UNRUN = ("demo", "tune", "doctor", "theory", "reproduce", "report")
+# These take long, or do not end; test_guide.py and the tests of pages run all but two.
+UNRUN = ("demo", "tune", "doctor", "theory", "reproduce", "report", "serve")
 COMMANDS = [code for row in ROWS for code in re.findall(r"`((?:gcnii|torchrun) .*?)`", row[1])]
 PYTHON = [code for row in ROWS if len(row) > 2 for code in re.findall(r"`(.*?)`", row[2])]
 # A search of minutes and what it finds; a database; arguments of another line; a page of a minute.
 SEARCH = ("best = ", "gcnii.fit(graph, best.model")
 SKIPPED = (
     *SEARCH,
-    "from_query",
+    "gcnii.from_query",
     "callbacks=",
     "verbose=",
     "cross_val_score",
@@ -48,10 +48,14 @@ def folder(tmp_path, monkeypatch):
     nodes["label"] = np.where(X.sum(1) > 0, "a", "b")
     nodes.loc[:5, "label"] = None
     edges = pd.DataFrame({"source": nodes["id"][:-2], "target": nodes["id"][2:].to_numpy()})
-    for name in ("my_graph", "other"):
+    papers = nodes.assign(year=np.arange(120) // 4)
+    cited = edges.assign(kind=np.where(edges.index % 2, "a", "b"))
+    flats = nodes.drop(columns="label").assign(price=X[:, :2].sum(1).round(2))
+    graphs = {"my_graph": (nodes, edges), "other": (nodes, edges)}
+    for name, tables in (graphs | {"papers": (papers, cited), "flats": (flats, edges)}).items():
         (tmp_path / name).mkdir()
-        nodes.to_csv(tmp_path / name / "nodes.csv", index=False)
-        edges.to_csv(tmp_path / name / "edges.csv", index=False)
+        for file, table in zip(("nodes.csv", "edges.csv"), tables, strict=True):
+            table.to_csv(tmp_path / name / file, index=False)
     (tmp_path / "fresh").mkdir()
     (tmp_path / "fresh" / "nodes.csv").write_text("id,x0,x1,x2,x3,x4,x5\nnew,1,2,0,1,0,1\n")
     (tmp_path / "fresh" / "edges.csv").write_text("source,target\nnew,n7\n")
