@@ -6,8 +6,9 @@ RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm 
 WORKDIR /build
 COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY src src
-# torch first: PyPI's has gigabytes of CUDA beside it.
-RUN python -m pip install --no-cache-dir -c constraints.txt torch --index-url https://download.pytorch.org/whl/cpu
+# torch first, from an index of builds for CPUs if one is given: the usual one has CUDA beside it.
+ARG TORCH_INDEX
+RUN python -m pip install --no-cache-dir -c constraints.txt torch ${TORCH_INDEX:+--index-url "$TORCH_INDEX"}
 RUN python -m pip install --no-cache-dir -c constraints.txt ".[serve]"
 WORKDIR /data
 USER 10001

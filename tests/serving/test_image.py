@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -47,7 +46,8 @@ def image(tmp_path_factory):
         "PIP_NO_BUILD_ISOLATION": "0",  # which means that there is none
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
-    environment.pop("PYTHONPATH", None)
+    for name in ("PYTHONPATH", "TORCH_INDEX"):
+        environment.pop(name, None)
     kept = (ROOT / ".dockerignore").read_text().split()
     for name, text in STEPS:
         if name == "COPY":
@@ -57,7 +57,7 @@ def image(tmp_path_factory):
                 copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
                 copy(ROOT / source, build / place / ("" if place == source else source))
         elif name == "RUN" and not text.startswith("apt-get "):  # this system stays as it is
-            subprocess.run(shlex.split(text), cwd=build, env=environment, check=True)
+            subprocess.run(["sh", "-c", text], cwd=build, env=environment, check=True)
     return environment
 
 
