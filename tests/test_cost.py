@@ -35,7 +35,7 @@ from gcnii.nn import MODELS
 from gcnii.propagation import adjacency
 from gcnii.train.distributed.shard import blocks
 from gcnii.train.plan import make_plan
-from gcnii_paper.bench.cases import PRODUCTS
+from gcnii_paper.bench.cases import GRAPHS
 
 SIZE = Size(n=1_000_000, entries=20_000_000, d=100, k=10, stored=100_000_000)
 DEEP = Network(layers=64, width=128)
@@ -210,8 +210,9 @@ def test_the_size_of_a_graph_at_hand_is_that_of_its_matrices():
 
 def test_well_known_graphs_have_the_numbers_of_the_benchmarks():
     products = counted("ogbn-products")
-    assert (products.n, products.d, products.k) == (PRODUCTS.n, PRODUCTS.d, PRODUCTS.k)
-    assert products.entries == PRODUCTS.entries + PRODUCTS.n
+    drawn = GRAPHS["products"]
+    assert (products.n, products.d, products.k) == (drawn.n, drawn.d, drawn.k)
+    assert products.entries == drawn.entries + drawn.n
     assert counted("papers100M") == counted("ogbn-papers100M")
     assert counted("cora").entries == 13_264
     assert counted("nothing") is None

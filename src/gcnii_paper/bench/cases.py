@@ -1,15 +1,19 @@
-"""What `gcnii bench` measures: cases, each with lines that are timed in turn.
+"""What `gcnii bench` measures: cases, each with lines that are timed in turn, from cases.toml.
 
 Nothing here imports torch, so that the command line can name the cases without waiting for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
 from typing import Literal, get_args
 
 from gcnii.errors import InputError, did_you_mean
+from gcnii.files import Document
 from gcnii.train.presets import Settings
 
 
@@ -120,244 +124,39 @@ def _smaller(line: Line, share: float) -> Line:
     return replace(line, graph=line.graph.scaled(share))
 
 
-PRECISIONS = ("float32", "tf32", "bfloat16")  # on a GPU; the baselines lack the last
 OURS: tuple[Ours, ...] = get_args(Ours)
-OTHER_CODE: tuple[Who, ...] = ("pyg-graph", "pyg-edges", "pyg", "authors")
-CORA, CITESEER, PUBMED = Named("cora"), Named("citeseer"), Named("pubmed")
-PPI = Named("ppi-like", (("n", 2245), ("degree", 27.2)))  # the mean of PPI's training graphs
-# four of its training graphs, and one each for validation and testing
-SMALL_PPI = Named("ppi-like", (("graphs", 6), ("n", 2245), ("degree", 27.2)))
-PHOTO = Named("amazon-photo")
-# the size of ogbn-products
-PRODUCTS = Shape(n=2_449_029, entries=123_718_280, d=100, k=47, hub=17_000)
+_SAID = tomllib.loads(Path(__file__).with_name("cases.toml").read_text("utf-8"))
 
 
-def _race(
-    graph: Named | Shape,
-    baselines: tuple[Who, ...] = OTHER_CODE,
-    *,
-    model: str = "gcnii",
-    replicas: int = 1,
-    precisions: tuple[str, ...] = ("float32",),
-) -> tuple[Line, ...]:
-    """Ours in every precision; then the baselines, one run at a time, in those that plain PyTorch
-    has a switch for.
-    """
-
-    def line(who: Who, precision: str, replicas: int = 1) -> Line:
-        return Line(who=who, graph=graph, model=model, precision=precision, replicas=replicas)
-
-    ours = [line("gcnii", precision, replicas) for precision in precisions]
-    common = [precision for precision in precisions if precision != "bfloat16"]
-    return (*ours, *(line(who, precision) for precision in common for who in baselines))
+def _graph(said: Document) -> Named | Shape:
+    if "name" not in said:
+        return Shape(**said)
+    return Named(said["name"], tuple(said.get("parameters", {}).items()))
 
 
-def _by_depth(*depths: int) -> tuple[Line, ...]:
-    return tuple(Line(who="gcnii", graph=CORA, settings={"layers": layers}) for layers in depths)
+GRAPHS = {name: _graph(said) for name, said in _SAID["graphs"].items()}
 
 
-def _by_nodes(*who: Who) -> tuple[Line, ...]:
-    shape = Shape(n=300_000, entries=6_000_000, d=64, k=10)
-    return tuple(Line(who=one, graph=shape, settings={"layers": 8}) for one in who)
+def _lines(said: Iterable[Document]) -> Iterator[Line]:
+    """A line for each precision and code; those of a label have its settings."""
+    for one in said:
+        settings = one.get("settings", _SAID["settings"].get(one.get("label"), {}))
+        # TOML has lists where settings have tuples: `fanout`.
+        own = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+        for precision, who in product(one.get("precision", ["float32"]), one["who"]):
+            about = {"graph": GRAPHS[one["graph"]], "precision": precision, "who": who}
+            yield Line(**{**one, **about, "settings": own})
 
 
-def _by_edges(*edges: int) -> tuple[Line, ...]:
-    shapes = [Shape(n=100_000, entries=2 * m, d=64, k=10) for m in edges]
-    return tuple(Line(who="gcnii", graph=shape, settings={"layers": 8}) for shape in shapes)
+def _case(said: Document) -> BenchCase:
+    """The case; `lines` are those of either device."""
+    both: list[Document] = said.pop("lines", [])
+    lines = {device: tuple(_lines(said.get(device, both))) for device in ("cpu", "cuda")}
+    per = {"per": tuple(said["per"])} if "per" in said else {}
+    return BenchCase(**said | lines | per)
 
 
-def _options() -> tuple[Line, ...]:
-    """GCNII, and GCNII+ with each option alone."""
-    shape = {"layers": 16, "width": 64}
-    options: dict[str, Settings] = {
-        "options off": {},
-        "product first": {"product_first": True},
-        "head features": {"head": "features"},
-        "layer norm": {"row_norm": "layer"},
-        "residual": {"residual": True},
-        "4 views": {"views": 4, "drop_node": 0.5, "consistency": 1.0},
-    }
-    alone = Line(who="gcnii", graph=CORA, settings=shape, label="GCNII")
-    return alone, *(
-        Line(who="gcnii", graph=CORA, model="gcnii-plus", settings=shape | one, label=label)
-        for label, one in options.items()
-    )
-
-
-SAMPLED: Settings = {"batches": "neighbours", "batch_size": 512, "layers": 2}
-SAGE: Settings = {**SAMPLED, "fanout": (10, 25), "width": 128, "dropout": 0.0}
-VR_GCN: Settings = {**SAMPLED, "fanout": (1, 0), "width": 128, "dropout": 0.0}
-GAT: Settings = {**SAMPLED, "fanout": (10, 25), "width": 8, "heads": 8, "monitor": "val_loss"}
-
-
-def _sage(graph: Named) -> tuple[Line, ...]:
-    """GraphSAGE, here and of PyG's parts; VR-GCN, which draws one neighbour."""
-    sage, vr_gcn = "graphsage-mean", "vr-gcn-cv"
-    return (
-        Line(who="gcnii", graph=graph, model=sage, settings=SAGE, label="GraphSAGE"),
-        Line(who="pyg-sampled", graph=graph, model=sage, settings=SAGE, label="GraphSAGE"),
-        Line(who="gcnii", graph=graph, model=vr_gcn, settings=VR_GCN, label="VR-GCN"),
-    )
-
-
-def _gat(graph: Named) -> tuple[Line, ...]:
-    """GAT on sampled neighbours, here and of PyG's layers."""
-    names: tuple[Who, ...] = ("gcnii", "pyg-sampled")
-    return tuple(
-        Line(who=who, graph=graph, model="gat", settings=GAT, label="GAT") for who in names
-    )
-
-
-def _products() -> tuple[Line, ...]:
-    settings = {"width": 128, "memory": "auto"}
-    ours = [
-        Line(who="gcnii", graph=PRODUCTS, settings=settings | {"layers": 64}, precision=precision)
-        for precision in PRECISIONS
-    ]
-    # PyG's activations leave no room for 64 layers; this is measured too.
-    theirs = [
-        Line(who="pyg", graph=PRODUCTS, settings=settings | {"layers": layers})
-        for layers in (4, 16, 64)
-    ]
-    return (*ours, *theirs)
-
-
-def _offload() -> tuple[Line, ...]:
-    """They differ in depth alone: 64 layers of this width fit only if offloaded."""
-    settings: list[Settings] = [
-        {"memory": memory, "layers": layers, "width": 512}
-        for memory, layers in (("recompute", 16), ("offload", 64))
-    ]
-    return tuple(
-        Line(who="gcnii", graph=PRODUCTS, settings=one, label=one["memory"]) for one in settings
-    )
-
-
-def _predicting(*depths: int) -> tuple[Line, ...]:
-    settings = ({"layers": layers, "width": 128, "epochs": 1} for layers in depths)
-    return tuple(Line(who="predict", graph=PRODUCTS, settings=one) for one in settings)
-
-
-_ALL = (
-    BenchCase(
-        name="cora-1",
-        title="GCNII, 64 layers, one run",
-        cpu=_race(CORA),
-        cuda=_race(CORA, precisions=PRECISIONS),
-    ),
-    BenchCase(
-        name="cora-100",
-        title="GCNII, 64 layers, a hundred runs",
-        cuda=_race(CORA, replicas=100, precisions=PRECISIONS),
-        why_cuda="a CPU trains one run after the other, which is what cora-1 measures",
-    ),
-    BenchCase(
-        name="cora-1-compiled",
-        title="GCNII, 64 layers, one run of PyG by torch.compile, which takes minutes",
-        # Alone in its process: beside our own graph it ended in an illegal memory access.
-        cuda=(Line(who="pyg-compiled", graph=CORA),),
-        why_cuda="torch.compile(mode='reduce-overhead') makes CUDA graphs",
-    ),
-    *(
-        BenchCase(
-            name=f"{graph.name}-10",
-            title=f"GCNII, {layers} layers × 256, ten runs; on a CPU one after the other",
-            cpu=_race(graph),
-            cuda=_race(graph, replicas=10, precisions=PRECISIONS),
-            rounds=5,
-        )
-        for graph, layers in ((CITESEER, 32), (PUBMED, 16))
-    ),
-    BenchCase(
-        name="ppi",
-        title="GCNII with skip connections, 9 layers × 2048, 20 graphs an epoch",
-        cuda=_race(PPI, ("authors", "authors-csr"), model="gcnii-ppi", precisions=PRECISIONS),
-        why_cuda="an epoch is 17 · 10¹² operations, minutes on a CPU",
-        rounds=5,
-    ),
-    BenchCase(
-        name="products",
-        title="GCNII, 64 layers × 128, on 2.4 million nodes",
-        cuda=_products(),
-        why_cuda="2.4 million nodes, 124 million entries and 64 layers: an hour per epoch on a CPU",
-        rounds=3,
-        warm_up=2,  # an epoch takes seconds, and none of it waits for launches
-        together=False,
-    ),
-    BenchCase(
-        name="offload",
-        title="GCNII on 2.4 million nodes, where activations wait on the device or on the host",
-        cuda=_offload(),
-        cpu=_offload(),
-        rounds=2,
-        warm_up=1,
-        together=False,
-    ),
-    BenchCase(
-        name="predict-memory",
-        title="`gcnii predict` on a CPU, width 128, on 2.4 million nodes: peak is all it holds",
-        cuda=(),
-        cpu=_predicting(8, 64),
-        per=("replicas",),
-        rounds=1,
-        warm_up=0,
-        together=False,
-    ),
-    BenchCase(
-        name="depth",
-        title="GCNII on Cora at 8, 16, 32 and 64 layers",
-        cpu=_by_depth(8, 16, 32, 64),
-        cuda=_by_depth(8, 16, 32, 64),
-    ),
-    BenchCase(
-        name="edges",
-        title="GCNII, 8 layers, 100,000 nodes, half a million and five million edges",
-        cpu=_by_edges(500_000, 5_000_000),
-        cuda=_by_edges(500_000, 5_000_000),
-        per=("replicas", "layers", "entries"),
-        rounds=5,
-    ),
-    BenchCase(
-        name="nodes",
-        title="GCNII, 8 layers × 64, on 300,000 nodes",
-        cpu=_by_nodes("gcnii", "pyg"),
-        cuda=_by_nodes("gcnii", "pyg"),
-        rounds=3,
-    ),
-    BenchCase(
-        name="first",
-        title="`gcnii train digits --layers 8`, from the command to the bundle",
-        cuda=(),
-        cpu=(Line(who="command", graph=Named("digits"), settings={"layers": 8}),),
-        per=("replicas",),
-        rounds=5,
-        warm_up=0,
-    ),
-    BenchCase(
-        name="plus",
-        title="GCNII and GCNII+ with each option, 16 layers",
-        cpu=_options(),
-        cuda=_options(),
-    ),
-    *(
-        BenchCase(name=f"{name}-{graph}", title=title, cpu=make(cpu), cuda=make(cuda), rounds=5)
-        for name, title, make in (
-            ("sage", "2 layers × 128 on sampled neighbours, 512 nodes a step", _sage),
-            ("gat", "GAT, 2 layers of 8 heads × 8 on sampled neighbours, 512 nodes a step", _gat),
-        )
-        for graph, cpu, cuda in (("ppi", SMALL_PPI, PPI), ("photo", PHOTO, PHOTO))
-    ),
-    BenchCase(
-        name="table2-cora",
-        title="GCNII on Cora from load to test score, a hundred runs with early stopping",
-        cuda=(Line(who="end-to-end", graph=CORA, replicas=100),),
-        per=("replicas",),
-        why_cuda="on a CPU a hundred runs take an hour; use `gcnii train cora --runs 100`",
-        rounds=1,
-        warm_up=0,
-    ),
-)
-CASES: Mapping[str, BenchCase] = {case.name: case for case in _ALL}
+CASES: Mapping[str, BenchCase] = {one["name"]: _case(one) for one in _SAID["cases"]}
 
 
 def find_case(name: str) -> BenchCase:

@@ -34,7 +34,7 @@ from gcnii.train.group import ReplicaGroup
 from gcnii.train.hardware import tuned_cpu
 from gcnii.train.stopping import Run
 from gcnii.train.task import Task
-from gcnii_paper.bench.cases import PRODUCTS
+from gcnii_paper.bench.cases import GRAPHS
 from gcnii_paper.bench.graphs import BenchGraph, advance, endless_plan, make_bench_graph, near_graph
 from gcnii_paper.bench.limits import Peak, timed
 
@@ -147,7 +147,7 @@ def _task(order: Order, device: torch.device, world: World | None) -> Task:
     if world:
         return spread(near_graph(order.n), plan, device, world)
     if not order.n:
-        return make_bench_graph(PRODUCTS, device).task(plan, device)
+        return make_bench_graph(GRAPHS["products"], device).task(plan, device)
     return BenchGraph.of(near_graph(order.n)).task(plan, device)
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gcnii_paper.bench.cases import CASES, CORA, Shape, find_case
+from gcnii_paper.bench.cases import CASES, GRAPHS, Shape, find_case
 from gcnii_paper.bench.graphs import draw_links, make_bench_graph
 from gcnii_paper.bench.runners import plan_of
 
@@ -28,7 +28,7 @@ def test_the_best_connected_node_has_about_as_many_neighbours_as_asked_and_most_
 def test_without_its_files_a_graph_of_cora_s_size_is_drawn(monkeypatch, tmp_path):
     monkeypatch.setenv("GCNII_DATA", str(tmp_path))
     monkeypatch.delenv("GCNII_MIRROR", raising=False)
-    bench_graph = make_bench_graph(CORA, CPU)
+    bench_graph = make_bench_graph(GRAPHS["cora"], CPU)
     assert bench_graph.drawn
     assert bench_graph.graph.name == "a drawn graph of cora's size"
     assert (bench_graph.graph.n, bench_graph.graph.d, bench_graph.graph.k) == (2708, 1433, 7)
