@@ -146,7 +146,7 @@ class Arrivals:
 
     def types(self, old: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         """Those of old edges, and of the new ones after them."""
-        own = self.links.types
+        own = self.links.edge_types
         return None if old is None or own is None else np.concatenate([old, own])
 
     def table(
@@ -193,15 +193,13 @@ class OldNodes:
         if nodes.reading.duplicates:
             links = _combined(graph, links, nodes.reading, ids)
         _refuse_weights(graph, links, edges)
-        links = links._replace(types=_types(graph, links, edges))
+        links = links._replace(edge_types=_types(graph, links, edges))
         X, features = columns.encode(table, nodes.rows.name)
         new = Graph(
             X=X,
             edges=np.zeros((2, 0), np.int64),
-            y=labels.y,
+            **labels._asdict(),
             nodes=tuple(texts),
-            classes=labels.classes,
-            targets=labels.targets,
             features=features,
         )
         return Arrivals(new, _in_order(graph, new), links)
@@ -292,7 +290,7 @@ def _refuse_weights(graph: Graph, links: EdgeList, edges: Rows) -> None:
 
 def _types(graph: Graph, links: EdgeList, edges: Rows) -> NDArray[np.int64] | None:
     """Of the new edges, as the graph names them; InputError where one of both alone has types."""
-    own, known = links.type_names or (), graph.type_names
+    own, known = links.edge_type_names or (), graph.type_names
     if not known and own:
         raise InputError(
             f"{edges.name} has types of edges, but those of {graph.name} had none in training; "
@@ -304,7 +302,7 @@ def _types(graph: Graph, links: EdgeList, edges: Rows) -> NDArray[np.int64] | No
             f"the edges of {graph.name} are of the types {', '.join(known)}; {edges.name} needs "
             "a column of types, too"
         )
-    return aligned(links.types, m, own, known, edges.name) if known else None
+    return aligned(links.edge_types, m, own, known, edges.name) if known else None
 
 
 def _in_order(graph: Graph, new: Graph) -> Features:

@@ -138,22 +138,16 @@ class Records:
         labels, (times, dated) = nodes.labels(), nodes.times()
         splits = nodes.splits(labels, times, dated=dated)
         nodes.problems.refuse()
-        edges, weights, _, types, type_names = each_once(links, reading, self.names)
         return Graph(
             X=sp.eye_array(len(self.names), format="csr", dtype=np.float32) if X is None else X,
-            edges=edges,
-            weights=weights,
-            edge_types=types,
-            edge_type_names=type_names,
-            y=labels.y,
+            **each_once(links, reading, self.names)._asdict(),
+            **labels._asdict(),
             splits=splits,
             times=times,
             dated=dated,
             directed=self.directed,
             name=name,
             nodes=tuple(self.names),
-            classes=labels.classes,
-            targets=labels.targets,
             features=tuple(self.names) if X is None else None,
         )
 
@@ -188,10 +182,10 @@ class Records:
                     f"{parallel} edges are parallel to others and count once; "
                     "duplicates='add' (--duplicates add) makes their number the weight"
                 )
-            return EdgeList(edges, None, types=kinds, type_names=called)
+            return EdgeList(edges, None, None, kinds, called)
         weights = check_weights(self._numbers(wanted), edges, self.names)
         count = parallel or (weights != 1).any()
-        return EdgeList(edges, weights if count else None, types=kinds, type_names=called)
+        return EdgeList(edges, weights if count else None, None, kinds, called)
 
     def _types(
         self, reading: Reading, known: Sequence[str]

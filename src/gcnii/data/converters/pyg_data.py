@@ -96,12 +96,10 @@ def from_pyg(
         X=X,
         edges=edges,
         weights=weights,
-        y=labels.y,
+        **labels._asdict(),
         splits=_splits(data, labels, seed),
         directed=one_way,
         name=name,
-        classes=labels.classes,
-        targets=labels.targets,
         part=None if batch is None else as_array(batch),
     )
 

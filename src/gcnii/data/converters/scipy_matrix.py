@@ -93,13 +93,11 @@ def from_scipy(
         X=X,
         edges=edges,
         weights=weights,
-        y=labels.y,
+        **labels._asdict(),
         splits=splits_or_stratified(splits, labels, seed),
         directed=bool(directed),
         name=name,
         nodes=nodes,  # type: ignore[arg-type] # Graph takes any list of names
-        classes=labels.classes,
-        targets=labels.targets,
         features=features,  # type: ignore[arg-type]
     )
 

@@ -53,11 +53,10 @@ def read(path: Path, directed: bool = False, seed: int = 0, split: str = "") -> 
         return Graph(
             X=X,
             edges=merged(edges.T, directed=directed),
-            y=labels.y,
+            **labels._asdict(),
             splits=splits_or_stratified(splits, labels, seed),
             directed=directed,
             name=raw.resolve().parent.name,
-            classes=labels.classes,
         )
     except GraphError as error:
         raise DataError(f"{path}: {error}") from None

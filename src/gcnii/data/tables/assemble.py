@@ -368,13 +368,13 @@ MOST_HINTED = 1_000_000  # edges, whose columns are read again for a hint
 
 
 class EdgeList(NamedTuple):
-    """(2, m) numbers of nodes; (m,) weights, times and types, if there are any, and their names."""
+    """Edges as the fields of a graph that they are: the other four where there are any."""
 
     edges: NDArray[np.int64]
     weights: NDArray[np.float64] | None
-    times: Times | None = None
-    types: NDArray[np.int64] | None = None
-    type_names: tuple[str, ...] | None = None
+    edge_times: Times | None = None
+    edge_types: NDArray[np.int64] | None = None
+    edge_type_names: tuple[str, ...] | None = None
 
 
 NONE = EdgeList(np.zeros((2, 0), np.int64), None)  # where something is wrong with them
@@ -416,7 +416,7 @@ def read_edges(
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
     types, names = _types(rows, columns, problems) if columns.type else (None, None)
-    links = EdgeList(edges, weights, types=types, type_names=names)
+    links = EdgeList(edges, weights, None, types, names)
     return links if len(problems.found) == before else NONE
 
 
@@ -430,7 +430,7 @@ def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) ->
         n = int(edges.max(initial=0)) + 1
         alike = each_once(EdgeList(apart(edges, types, n), weights, times), reading, nodes)
         edges, types = together(alike.edges, n)
-        return alike._replace(edges=edges, types=types, type_names=names)
+        return alike._replace(edges=edges, edge_types=types, edge_type_names=names)
     directed, how = reading.directed, reading.duplicates
     if weights is None and how != "add":
         once = merged(edges, directed=directed)
@@ -619,7 +619,8 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
     if texts is not None:
         links = read_edges(edges, Ids(texts), reading, problems)
         if links is not NONE:
-            links = links._replace(times=edge_times(edges, reading, problems, dated=dated))
+            times_of_edges = edge_times(edges, reading, problems, dated=dated)
+            links = links._replace(edge_times=times_of_edges)
         try:
             links = each_once(links, reading, texts.tolist())
         except DataError as error:
@@ -633,19 +634,13 @@ def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
         X=freeze(X),
         features=features,
         times=times,
-        edge_times=links.times,
         dated=dated,
-        edges=links.edges,
-        weights=links.weights,
-        edge_types=links.types,
-        edge_type_names=links.type_names,
-        y=labels.y,
+        **links._asdict(),
+        **labels._asdict(),
         splits=splits,
         directed=reading.directed,
         name=name,
         nodes=tuple(() if texts is None else texts),
-        classes=labels.classes,
-        targets=labels.targets,
     )
     graph = graph._with_table(columns.sharing(table, graph.X), columns)
     if times is None or nodes.known is not None or not graph.splits:
