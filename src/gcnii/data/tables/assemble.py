@@ -203,9 +203,8 @@ class Nodes:
         column = self._column(self.reading.id)
         if column is None:
             self.problems.add(
-                f"{self.rows.name} has no column {self.reading.id!r}; its columns are "
-                f"{', '.join(self.rows.header)}; say which holds the nodes' names: --id COLUMN (in "
-                "Python: id=…)"
+                f"{self.rows.lacks(self.reading.id)}; say which holds the nodes' names: --id "
+                "COLUMN (in Python: id=…)"
             )
             return None
         texts = self.rows.texts(column)
@@ -244,10 +243,7 @@ class Nodes:
 
     def _note_absent(self, name: str, what: str) -> None:
         if self.known is None:  # to predict, none is needed
-            self.problems.add(
-                f"{self.rows.name} has no column {name!r} to take {what} from; its columns are "
-                f"{', '.join(self.rows.header)}"
-            )
+            self.problems.add(self.rows.lacks(name, what))
 
     def _targets(self, wanted: Sequence[str]) -> Labels:
         """The numbers of these columns."""
@@ -297,10 +293,7 @@ class Nodes:
         wanted = self.reading.node_type
         column = self._column(wanted) if wanted else None
         if column is None and wanted not in ("", Reading.node_type):
-            self.problems.add(
-                f"{self.rows.name} has no column {wanted!r} to take the types of nodes from; its "
-                f"columns are {', '.join(self.rows.header)}"
-            )
+            self._note_absent(wanted, "the types of nodes")
         if column is None or column not in features:
             return ""
         texts = self.rows.texts(column)
@@ -336,22 +329,19 @@ class Nodes:
     def splits(self, labels: Labels, times: Times | None, *, dated: bool) -> tuple[Split, ...]:
         """The split of a column, or by time, or drawn class by class; none without any label."""
         reading, labelled = self.reading, known_rows(labels.y)
-        if column := self._column(self.reading.split):
+        if column := self._column(reading.split):
             split = given_split(self.rows, column, labelled, self.problems)
             if times is not None:
                 return self._drawn(lambda: split.validating_last(times))
             return self._drawn(lambda: split.validating(labels.y))
-        if self.known is None and self.reading.split not in ("", Reading.split):
-            self.problems.add(
-                f"{self.rows.name} has no column {self.reading.split!r} to take the split from; "
-                f"its columns are {', '.join(self.rows.header)}"
-            )
+        if reading.split not in ("", Reading.split):
+            self._note_absent(reading.split, "the split")
         if not labelled.any():
             return ()
         if times is not None:
             cuts = cuts_of(reading.time_cuts, dated=dated) if reading.time_cuts else None
             return self._drawn(lambda: time_split(times, labelled, reading.shares, cuts))
-        return self._drawn(lambda: stratified_split(labels.y, self.reading.seed))
+        return self._drawn(lambda: stratified_split(labels.y, reading.seed))
 
     def _drawn(self, draw: Callable[[], Split]) -> tuple[Split, ...]:
         """The split; if there are too few labels for it, none, and a problem."""
@@ -490,9 +480,7 @@ def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
 
 def _named(rows: Rows, name: str) -> str:
     if name not in rows.header:
-        raise DataError(
-            f"{rows.name} has no column {name!r}; its columns are {', '.join(rows.header)}"
-        )
+        raise DataError(rows.lacks(name))
     return name
 
 

@@ -64,6 +64,13 @@ class Rows(ABC):
         """Where row i is, for a message: "row 7 of nodes.csv"."""
         return f"row {i} of {self.name}"
 
+    def lacks(self, column: str, what: str = "") -> str:
+        """That there is no such column, from which `what` was to be taken."""
+        use = f" to take {what} from" if what else ""
+        return (
+            f"{self.name} has no column {column!r}{use}; its columns are {', '.join(self.header)}"
+        )
+
     @abstractmethod
     def texts(self, column: str) -> Texts:
         """The cells of one column, as they are written; None where one is empty or missing."""

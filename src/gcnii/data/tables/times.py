@@ -18,10 +18,7 @@ def times_of(rows: Rows, column: str, problems: Problems) -> tuple[Times, bool]:
     A cell that is neither a number nor a date is noted among the problems.
     """
     if column not in rows.header:
-        problems.add(
-            f"{rows.name} has no column {column!r} to take times from; its columns are "
-            f"{', '.join(rows.header)}"
-        )
+        problems.add(rows.lacks(column, "times"))
         return np.full(len(rows), np.nan), False
     texts = rows.texts(column)
     cells = texts.tolist()
