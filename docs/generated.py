@@ -97,6 +97,7 @@ PARAMETER = re.compile(r"^\* `([^`]+)`: (.*)$", re.MULTILINE)
 def commands() -> dict[str, str]:
     """What the command line says of each command: `gcnii train` → its help in Markdown."""
     text = command_line.generate_docs(output_format="markdown", heading_level=1)
+    text = re.sub(r"\n {4}(?!- \[)(?=\S)", " ", text)  # a flag in a docstring has several lines
     text = text.replace(" -m sphinx [OPTIONS]", " [OPTIONS]")  # the program that runs this
     parts = re.split(r"^#+ (gcnii .*)\n", text, flags=re.MULTILINE)
     return {name: part.strip() for name, part in zip(parts[1::2], parts[2::2], strict=True)}

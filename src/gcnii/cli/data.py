@@ -39,30 +39,8 @@ from gcnii.graph.weights import about_skew, chosen_kind
 from gcnii.report.tables import plain_table
 from gcnii.train.presets import presets_of, records, uses_own_default
 
-Name = Annotated[str, Parameter(help="A name from `gcnii data list`, or a folder of your own.")]
-Names = Annotated[str, Parameter(help="Names from `gcnii data list`, or `all`.")]
 Own = Annotated[
     str, Parameter(help="A name from `gcnii data list`, or the path of your own graph.")
-]
-Packed = Annotated[
-    Path,
-    Parameter(help="The file to write, ending in .safetensors; with --parts, a folder."),
-]
-Parts = Annotated[
-    int | None,
-    Parameter(
-        help="Number of parts, one file each, of which each process of torchrun reads its own; "
-        "default: one file for all."
-    ),
-]
-
-TablesOut = Annotated[
-    Path | None,
-    Parameter(
-        name="--out",
-        help="Write the two tables of a data set that has them, such as customers, into this new "
-        "folder, as an example of your own.",
-    ),
 ]
 
 
@@ -88,8 +66,19 @@ def list_names(*, json: Json = False) -> None:
             say(f"   {title}", below="   ")
 
 
-def show(name: Name, /, *, out: TablesOut = None, json: Json = False) -> None:
-    """Show a data set's size, source and licence, and the published settings for it."""
+def show(
+    name: str, /, *, out: Annotated[Path | None, Parameter(name="--out")] = None, json: Json = False
+) -> None:
+    """Show a data set's size, source and licence, and the published settings for it.
+
+    Parameters
+    ----------
+    name
+        A name from `gcnii data list`, or a folder of your own.
+    out
+        Write the two tables of a data set that has them, such as customers, into this new folder,
+        as an example of your own.
+    """
     if name not in data.CATALOG and user_path(name).exists() and out is None:
         check(name, json=json)
         return
@@ -121,8 +110,14 @@ def _write_tables(entry: data.Entry, folder: Path) -> None:
         table.to_csv(folder / f"{stem}.csv", index=False)
 
 
-def fetch(*names: Names, offline: Offline = False, json: Json = False) -> None:
-    """Download data sets into the cache and verify them; `all` fetches every one."""
+def fetch(*names: str, offline: Offline = False, json: Json = False) -> None:
+    """Download data sets into the cache and verify them; `all` fetches every one.
+
+    Parameters
+    ----------
+    names
+        Names from `gcnii data list`, or `all`.
+    """
     if not names:
         raise InputError("name at least one data set, or all; `gcnii data list` shows them")
     wanted = list(data.CATALOG) if names == ("all",) else list(names)
@@ -201,16 +196,25 @@ def _flattery(path: str | Path, graph: Graph, tables: Tables | None) -> Document
 
 def pack(
     path: Own,
-    out: Packed,
+    out: Path,
     /,
     *,
-    parts: Parts = None,
+    parts: int | None = None,
     overwrite: Overwrite = False,
     tables: Tables | None = None,
     offline: Offline = False,
     json: Json = False,
 ) -> None:
-    """Write a graph to one .safetensors file, or to a folder of parts, which load at once."""
+    """Write a graph to one .safetensors file, or to a folder of parts, which load at once.
+
+    Parameters
+    ----------
+    out
+        The file to write, ending in .safetensors; with --parts, a folder.
+    parts
+        Number of parts, one file each, of which each process of torchrun reads its own; default:
+        one file for all.
+    """
     refuse_below_one(parts=parts)
     target = user_path(str(out))
     source = "" if path in data.CATALOG else str(user_path(path))

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii.cli.options import Device, Json, print_json, refuse_unwritable
@@ -56,11 +55,16 @@ NAMES = {"gcnii": "GCNII", "deep-gcn": "GCN"}
 STEPS = tuple(Step(model, layers) for layers in DEPTHS[::-1] for model in NAMES)
 MAIN = (Step("gcnii", 64), Step("deep-gcn", 2), Step("deep-gcn", 64))  # the rows of the table
 Results = dict[Step, Result]
-Folder = Annotated[Path, Parameter(help="A folder for the bundle and curves.png.")]
 
 
-def demo(*, out: Folder = Path("runs/demo"), device: Device = "auto", json: Json = False) -> None:
-    """Show what a graph adds on customers, and what depth does on digits; save a bundle, a plot."""
+def demo(*, out: Path = Path("runs/demo"), device: Device = "auto", json: Json = False) -> None:
+    """Show what a graph adds on customers, and what depth does on digits; save a bundle, a plot.
+
+    Parameters
+    ----------
+    out
+        A folder for the bundle and curves.png.
+    """
     refuse_unwritable(out)
     refuse_replacing(out / "curves.png", is_figure)
     customers, digits = load("customers"), load("digits")

@@ -33,6 +33,7 @@ from gcnii.analysis.report import (
 )
 from gcnii.cli import LARGEST_INT
 from gcnii.cli.options import (
+    SWITCH,
     Device,
     Json,
     Offline,
@@ -45,7 +46,6 @@ from gcnii.cli.options import (
     own_command,
     print_json,
     refuse_unwritable,
-    switch,
 )
 from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.data import neighbourhood
@@ -65,25 +65,10 @@ EXAMINED = "gcn,gcn-residual,appnp,gcnii"
 DEPTHS = "2,4,8,16,32,64"
 TRIALS = 12  # about a minute for a small graph on a CPU
 
-ModelNames = Annotated[str, Parameter(help="Names from `gcnii models`, separated by commas.")]
-Depths = Annotated[str, Parameter(help="Numbers of layers, separated by commas.")]
-Seed = Annotated[int, Parameter(help="The seed of weights and dropout.")]
-Split = Annotated[int, Parameter(help="The split of the graph to train on.")]
-Filter = Annotated[
-    bool, switch("Measure the filter g(λ) of the deepest networks, and how far they reach.")
-]
-Trials = Annotated[
-    int,
-    Parameter(
-        help="Number of settings to try for the advice, which is by validation alone; 0: no advice."
-    ),
-]
-RecommendDepth = Annotated[bool, Parameter(show=False, negative="")]  # retired
 RETIRED = (
     "{} is retired: on ten graphs that had not chosen its rule, it was no better than always 2 "
     "layers; the line `depth:` of `gcnii doctor` answers by validation"
 )
-Figures = Annotated[Path | None, Parameter(help="A folder for the figures, as SVG and PNG.")]
 
 Found = list[tuple[Checkup, Diagnosis]]
 
@@ -97,22 +82,40 @@ def doctor(
     graph: Source = "digits",
     /,
     *,
-    model: ModelNames = EXAMINED,
-    depths: Depths = DEPTHS,
-    seed: Seed = 0,
-    split: Split = 0,
+    model: str = EXAMINED,
+    depths: str = DEPTHS,
+    seed: int = 0,
+    split: int = 0,
     device: Device = "auto",
-    trials: Trials = TRIALS,
-    filter: Filter = False,
-    recommend_depth: RecommendDepth = False,
-    out: Figures = None,
+    trials: int = TRIALS,
+    filter: Annotated[bool, SWITCH] = False,
+    recommend_depth: Annotated[bool, Parameter(show=False, negative="")] = False,
+    out: Path | None = None,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
     tables: RestTables = None,
     offline: Offline = False,
 ) -> None:
-    """Advise by a small search; then examine models layer by layer, and diagnose them."""
+    """Advise by a small search; then examine models layer by layer, and diagnose them.
+
+    Parameters
+    ----------
+    model
+        Names from `gcnii models`, separated by commas.
+    depths
+        Numbers of layers, separated by commas.
+    seed
+        The seed of weights and dropout.
+    split
+        The split of the graph to train on.
+    trials
+        Number of settings to try for the advice, which is by validation alone; 0: no advice.
+    filter
+        Measure the filter g(λ) of the deepest networks, and how far they reach.
+    out
+        A folder for the figures, as SVG and PNG.
+    """
     commit()  # recorded at the end, when it might be another one
     models, numbers = _words(model, "--model"), _numbers(depths)
     if trials < 0:

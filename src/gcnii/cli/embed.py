@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from gcnii.cli.options import Overwrite, print_json
 from gcnii.cli.predict import (
     ASKED,
@@ -20,22 +16,24 @@ from gcnii.cli.predict import (
 )
 from gcnii.inference.answers import are_embeddings, embedding_table, refuse_place
 
-OtherGraph = Annotated[
-    str | None, Parameter(help="The graph to embed; default: the one it was trained on.")
-]
-
 
 def embed(
     bundle: Bundle,
     /,
     *,
-    graph: OtherGraph = None,
+    graph: str | None = None,
     out: Out = None,
     overwrite: Overwrite = False,
     raw: Raw = False,
     asked: Asked = ASKED,
 ) -> None:
-    """Write the last hidden layer of the best run; of an ensemble, that of its heaviest network."""
+    """Write the last hidden layer of the best run; of an ensemble, that of its heaviest network.
+
+    Parameters
+    ----------
+    graph
+        The graph to embed; default: the one it was trained on.
+    """
     place = writable_place(out)
     result = asked.open(bundle)
     if place:

@@ -22,22 +22,6 @@ TrainingGraph = Annotated[
     str | None,
     Parameter(help="The graph of the training, if it has moved; default: where it was."),
 ]
-Baselines = Annotated[
-    bool,
-    Parameter(
-        help="Compare with a linear model, the neighbours and gradient boosting, or with the "
-        "majority or the mean only."
-    ),
-]
-
-
-Positive = Annotated[
-    str | None,
-    Parameter(
-        help="The class that ROC AUC and average precision are of; default: that of the training, "
-        "or of two classes the one of fewer training nodes."
-    ),
-]
 
 
 def evaluate(
@@ -45,11 +29,21 @@ def evaluate(
     /,
     *,
     graph: TrainingGraph = None,
-    baselines: Baselines = True,
-    positive: Positive = None,
+    baselines: bool = True,
+    positive: str | None = None,
     asked: Asked = ASKED,
 ) -> None:
-    """Measure a trained model on its test nodes, beside baselines, with intervals and warnings."""
+    """Measure a trained model on its test nodes, beside baselines, with intervals and warnings.
+
+    Parameters
+    ----------
+    baselines
+        Compare with a linear model, the neighbours and gradient boosting, or with the majority or
+        the mean only.
+    positive
+        The class that ROC AUC and average precision are of; default: that of the training, or of
+        two classes the one of fewer training nodes.
+    """
     result, data = asked.load(asked.open(bundle), bundle, graph)
     count = steps(result, baselines=baselines)
     with counting_bar(f"evaluating {data.name}", count, hidden=asked.quiet) as show:
@@ -62,21 +56,22 @@ def evaluate(
         table_console().print(evaluation.tables())
 
 
-Page = Annotated[
-    Path | None, Parameter(help="An .html file; default: BUNDLE.html, beside the bundle.")
-]
-
-
 def run(
     bundle: Bundle,
     /,
     *,
-    out: Page = None,
+    out: Path | None = None,
     overwrite: Overwrite = False,
     graph: TrainingGraph = None,
     asked: Asked = ASKED,
 ) -> None:
-    """Write one HTML page of a trained model: scores, curves, confusions, calibration, nodes."""
+    """Write one HTML page of a trained model: scores, curves, confusions, calibration, nodes.
+
+    Parameters
+    ----------
+    out
+        An .html file; default: BUNDLE.html, beside the bundle.
+    """
     result = asked.open(bundle, curves=True)
     path = _path(bundle, out)
     inputs = [bundle, graph, result.origin.source]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii.cli.options import Overwrite, print_json, refuse_below_one, refuse_unwritable
@@ -19,37 +17,37 @@ from gcnii.report.figures import is_figure
 from gcnii.report.tables import plain_table
 from gcnii.targets.scores import number_shown
 
-Node = Annotated[str, Parameter(help="The node's name, or its number if the graph has no names.")]
-OtherGraph = Annotated[
-    str | None, Parameter(help="The graph of the node; default: the one it was trained on.")
-]
-Label = Annotated[
-    str | None,
-    Parameter(help="The label to explain, default: the most probable one; or the number."),
-]
-Against = Annotated[
-    str | None, Parameter(help="Another label; the difference of the two scores is explained.")
-]
-Top = Annotated[int, Parameter(help="How many nodes, features, hops and edges to show.")]
-File = Annotated[
-    Path | None, Parameter(help="A .png or .svg file for a drawing of the neighbourhood.")
-]
-
 
 def explain(
     bundle: Bundle,
-    node: Node,
+    node: str,
     /,
     *,
-    graph: OtherGraph = None,
-    label: Label = None,
-    against: Against = None,
-    top: Top = TOP,
-    out: File = None,
+    graph: str | None = None,
+    label: str | None = None,
+    against: str | None = None,
+    top: int = TOP,
+    out: Path | None = None,
     overwrite: Overwrite = False,
     asked: Asked = ASKED,
 ) -> None:
-    """Say why the best run by validation, or an ensemble, gives a node its label or number."""
+    """Say why the best run by validation, or an ensemble, gives a node its label or number.
+
+    Parameters
+    ----------
+    node
+        The node's name, or its number if the graph has no names.
+    graph
+        The graph of the node; default: the one it was trained on.
+    label
+        The label to explain, default: the most probable one; or the number.
+    against
+        Another label; the difference of the two scores is explained.
+    top
+        How many nodes, features, hops and edges to show.
+    out
+        A .png or .svg file for a drawing of the neighbourhood.
+    """
     refuse_below_one(top=top)
     if out:
         if out.suffix not in (".png", ".svg"):

@@ -8,38 +8,37 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gcnii.cli.options import Json, Overwrite, Quiet, print_json, refuse_unwritable, switch
+from gcnii.cli.options import SWITCH, Json, Overwrite, Quiet, print_json, refuse_unwritable
 from gcnii.cli.predict import Bundle
 from gcnii.inference.export import Inputs, export_onnx
 from gcnii.results.bundle import open_bundle
-
-File = Annotated[Path, Parameter(help="An .onnx file.")]
-Takes = Annotated[
-    Inputs,
-    Parameter(
-        name="--inputs",
-        help="Whether the file takes edges, or the entries of the propagation matrix P.",
-    ),
-]
-Alone = Annotated[
-    bool, switch("Of an ensemble, export the networks alone, their weights scaled to 1.")
-]
-Member = Annotated[str | None, Parameter(help="Export one member of an ensemble, by its name.")]
 
 
 def export(
     bundle: Bundle,
     /,
     *,
-    onnx: File,
-    inputs: Takes = "edges",
-    networks: Alone = False,
-    member: Member = None,
+    onnx: Path,
+    inputs: Annotated[Inputs, Parameter(name="--inputs")] = "edges",
+    networks: Annotated[bool, SWITCH] = False,
+    member: str | None = None,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the model as an ONNX file that gives the probabilities of `gcnii predict`."""
+    """Write the model as an ONNX file that gives the probabilities of `gcnii predict`.
+
+    Parameters
+    ----------
+    onnx
+        An .onnx file.
+    inputs
+        Whether the file takes edges, or the entries of the propagation matrix P.
+    networks
+        Of an ensemble, export the networks alone, their weights scaled to 1.
+    member
+        Export one member of an ensemble, by its name.
+    """
     if quiet:
         warnings.simplefilter("ignore")
     refuse_unwritable(onnx.parent, "--onnx")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
@@ -29,13 +26,15 @@ REPORTED = {
     **dict.fromkeys(("deep-gcn", "gcn-initial", "gcn-identity"), "F2"),
 }
 
-Name = Annotated[
-    str | None, Parameter(help="Show this model with its settings; default: list all models.")
-]
 
+def models(name: str | None = None, /, *, json: Json = False) -> None:
+    """Say which model to use when, and list all; of one, its equation and its settings.
 
-def models(name: Name = None, /, *, json: Json = False) -> None:
-    """Say which model to use when, and list all; of one, its equation and its settings."""
+    Parameters
+    ----------
+    name
+        Show this model with its settings; default: list all models.
+    """
     cards = [_card(known_model(name))] if name else [_card(one) for one in MODELS]
     if json:
         print_json(cards)

@@ -19,97 +19,108 @@ from gcnii.data import CATALOG, load, load_share
 from gcnii.errors import InputError
 from gcnii.graph import Graph
 
-
-def switch(text: str) -> Parameter:
-    """A flag without a value and without a --no- form, off by default; `text` is its help."""
-    return Parameter(negative="", show_default=False, help=text)
-
-
+# A flag without a value and without a --no- form, off by default.
+SWITCH = Parameter(negative="", show_default=False)
 Source = Annotated[
     str, Parameter(help="A name from `gcnii data list`, or a folder with nodes.csv and edges.csv.")
 ]
 Device = Annotated[str, Parameter(help="Device to compute on: auto, cpu or cuda.")]
-Json = Annotated[bool, switch("Print one JSON document instead of tables.")]
-Offline = Annotated[bool, switch("Never use the network.")]
+Json = Annotated[bool, SWITCH, Parameter(help="Print one JSON document instead of tables.")]
+Offline = Annotated[bool, SWITCH, Parameter(help="Never use the network.")]
 RestOffline = Annotated[Offline, Parameter(group=RUNNING)]
 Overwrite = Annotated[
-    bool, switch("Replace a file that gcnii did not write; an input or a bundle's never.")
+    bool,
+    SWITCH,
+    Parameter(help="Replace a file that gcnii did not write; an input or a bundle's never."),
 ]
-Quiet = Annotated[bool, switch("Show no progress and no warnings; errors are still shown.")]
+Quiet = Annotated[
+    bool, SWITCH, Parameter(help="Show no progress and no warnings; errors are still shown.")
+]
 TABLES = Group("Your own tables (nodes and edges)", sort_key=1)
 
 
-def _names(text: str) -> Parameter:
-    """A flag that may be given several times, with the name of a column each time."""
-    return Parameter(help=text, negative_iterable="")
-
-
-Columns = tuple[str, ...]
+# A flag that may be given several times.
+Several = Annotated[tuple[str, ...], Parameter(negative_iterable="")]
 
 
 @Parameter(name="*", group=TABLES, show_default=False)
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Flags about the columns of one's own tables, as `load` and `from_frames` take them."""
+    """Flags about the columns of one's own tables, as `load` and `from_frames` take them.
 
-    id: Annotated[str, Parameter(help="The column of the nodes' names; default: id.")] = "id"
-    label: Annotated[
-        Columns, _names("The column of labels; default: label. Repeat it for several labels.")
-    ] = ("label",)
-    split_column: Annotated[
-        str, Parameter(help="The column with train, val or test; default: split.")
-    ] = "split"
-    target: Annotated[
-        Columns,
-        _names("A column of numbers to predict, in the place of labels. Repeat it for several."),
-    ] = ()
-    edge_from: Annotated[
-        str, Parameter(help="The column where an edge begins; default: source, from, src or u.")
-    ] = ""
-    edge_to: Annotated[
-        str, Parameter(help="The column where it ends; default: target, to, dst or v.")
-    ] = ""
-    source: Annotated[
-        str, Parameter(help="Deprecated: --source and --target for --edge-from and --edge-to.")
-    ] = ""
-    weight: Annotated[
-        str, Parameter(help="The column of its weight; default: weight, if there is one.")
-    ] = ""
-    edge_type: Annotated[
-        str,
-        Parameter(
-            help="The column of its type, or amount=3,12 to cut numbers; default: type; '': none."
-        ),
-    ] = "type"
-    node_type: Annotated[
-        str, Parameter(help="The column of a node's type; default: node_type, if any; '': none.")
-    ] = "node_type"
-    duplicates: Annotated[
-        str, Parameter(help="The weight of an edge given twice: add, mean, max or first.")
-    ] = ""
-    drop: Annotated[Columns, _names("A column to ignore.")] = ()
-    numeric: Annotated[Columns, _names("A feature that is a number.")] = ()
-    categorical: Annotated[Columns, _names("A feature that is a category.")] = ()
-    date: Annotated[Columns, _names("A feature that is a date, converted to days.")] = ()
-    text: Annotated[Columns, _names("A feature that is text, encoded by its words.")] = ()
-    unknown: Annotated[str, Parameter(help="A label that means unknown, such as NA.")] = ""
-    multilabel: Annotated[bool, switch("A label such as a;b stands for two labels.")] = False
-    directed: Annotated[bool, switch("Edges are one-way.")] = False
-    time: Annotated[
-        str,
-        Parameter(
-            help="The column that says when a node came: train on the past, test on the last."
-        ),
-    ] = ""
-    time_edges: Annotated[
-        str, Parameter(help="The column that says when an edge came; default: with its later end.")
-    ] = ""
-    time_shares: Annotated[
-        str, Parameter(help="Shares by time to train and validate on; default: 0.6,0.2.")
-    ] = ""
-    time_cuts: Annotated[
-        str, Parameter(help="Instead, when validation and test begin: 2019-01-01,2020-01-01.")
-    ] = ""
+    Parameters
+    ----------
+    id
+        The column of the nodes' names; default: id.
+    label
+        The column of labels; default: label. Repeat it for several labels.
+    split_column
+        The column with train, val or test; default: split.
+    target
+        A column of numbers to predict, in the place of labels. Repeat it for several.
+    edge_from
+        The column where an edge begins; default: source, from, src or u.
+    edge_to
+        The column where it ends; default: target, to, dst or v.
+    source
+        Deprecated: --source and --target for --edge-from and --edge-to.
+    weight
+        The column of its weight; default: weight, if there is one.
+    edge_type
+        The column of its type, or amount=3,12 to cut numbers; default: type; '': none.
+    node_type
+        The column of a node's type; default: node_type, if any; '': none.
+    duplicates
+        The weight of an edge given twice: add, mean, max or first.
+    drop
+        A column to ignore.
+    numeric
+        A feature that is a number.
+    categorical
+        A feature that is a category.
+    date
+        A feature that is a date, converted to days.
+    text
+        A feature that is text, encoded by its words.
+    unknown
+        A label that means unknown, such as NA.
+    multilabel
+        A label such as a;b stands for two labels.
+    directed
+        Edges are one-way.
+    time
+        The column that says when a node came: train on the past, test on the last.
+    time_edges
+        The column that says when an edge came; default: with its later end.
+    time_shares
+        Shares by time to train and validate on; default: 0.6,0.2.
+    time_cuts
+        Instead, when validation and test begin: 2019-01-01,2020-01-01.
+    """
+
+    id: str = "id"
+    label: Several = ("label",)
+    split_column: str = "split"
+    target: Several = ()
+    edge_from: str = ""
+    edge_to: str = ""
+    source: str = ""
+    weight: str = ""
+    edge_type: str = "type"
+    node_type: str = "node_type"
+    duplicates: str = ""
+    drop: Several = ()
+    numeric: Several = ()
+    categorical: Several = ()
+    date: Several = ()
+    text: Several = ()
+    unknown: str = ""
+    multilabel: Annotated[bool, SWITCH] = False
+    directed: Annotated[bool, SWITCH] = False
+    time: str = ""
+    time_edges: str = ""
+    time_shares: str = ""
+    time_cuts: str = ""
 
     @property
     def given(self) -> dict[str, object]:

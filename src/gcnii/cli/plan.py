@@ -45,16 +45,6 @@ Source = Annotated[
     ),
 ]
 Model = Annotated[str, Parameter(help=f"One of {', '.join(MATRICES)}.")]
-Layers = Annotated[int | None, Parameter(help="Number of layers; default: that of `gcnii train`.")]
-Width = Annotated[int | None, Parameter(help="Width of a layer; default: that of `gcnii train`.")]
-Precision = Annotated[str, Parameter(help="float32, float64, tf32 or bfloat16.")]
-Memory = Annotated[
-    str, Parameter(help="auto, keep, recompute or offload, which keeps activations on the host.")
-]
-Where = Annotated[
-    str, Parameter(help="cpu: this machine, measured now; h200; auto: the device here.")
-]
-Devices = Annotated[int, Parameter(help="Number of devices, or of processes on a CPU.")]
 Machines = Annotated[
     int | None, Parameter(help=f"Machines they are in; default: one for {PER_MACHINE} devices.")
 ]
@@ -74,16 +64,32 @@ def plan(
     /,
     *,
     model: Model = "gcnii",
-    layers: Layers = None,
-    width: Width = None,
-    precision: Precision = "float32",
-    memory: Memory = "auto",
-    device: Where = "auto",
-    devices: Devices = 1,
+    layers: int | None = None,
+    width: int | None = None,
+    precision: str = "float32",
+    memory: str = "auto",
+    device: str = "auto",
+    devices: int = 1,
     machines: Machines = None,
     json: Json = False,
 ) -> None:
-    """Say what a training will take: memory by kind, seconds an epoch, traffic between devices."""
+    """Say what a training will take: memory by kind, seconds an epoch, traffic between devices.
+
+    Parameters
+    ----------
+    layers
+        Number of layers; default: that of `gcnii train`.
+    width
+        Width of a layer; default: that of `gcnii train`.
+    precision
+        float32, float64, tf32 or bfloat16.
+    memory
+        auto, keep, recompute or offload, which keeps activations on the host.
+    device
+        cpu: this machine, measured now; h200; auto: the device here.
+    devices
+        Number of devices, or of processes on a CPU.
+    """
     refuse_below_one(layers=layers, width=width, devices=devices)
     machines = _machines(devices, machines)
     where = _device(device)

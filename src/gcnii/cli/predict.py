@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from gcnii.cli.options import (
+    SWITCH,
     Device,
     Json,
     Offline,
@@ -19,7 +20,6 @@ from gcnii.cli.options import (
     Quiet,
     print_json,
     refuse_unwritable,
-    switch,
 )
 from gcnii.data import CATALOG, load
 from gcnii.data.download import fetch_neighbourhood
@@ -45,9 +45,6 @@ PROMISE = (
     "were, not for nodes of another kind"
 )
 Bundle = Annotated[Path, Parameter(help="A folder that `gcnii train` wrote.")]
-OtherGraph = Annotated[
-    str | None, Parameter(help="The graph to label; default: the one it was trained on.")
-]
 Out = Annotated[
     str | None,
     Parameter(
@@ -55,46 +52,23 @@ Out = Annotated[
         "CSV to stdout."
     ),
 ]
-New = Annotated[
-    Path | None,
-    Parameter(
-        help="Label new nodes instead: a folder with their nodes.csv, and an edges.csv that links "
-        "them to the graph of the training."
-    ),
+Raw = Annotated[
+    bool, SWITCH, Parameter(help="In CSV, leave names that a spreadsheet would run as formulas.")
 ]
-Only = Annotated[
-    Literal["unlabelled"] | None, Parameter(help="Only the nodes whose label is unknown.")
-]
-Ensemble = Annotated[
-    bool,
-    Parameter(
-        help="Predict with the mean of the runs on the split of the best run, or with the best."
-    ),
-]
-Coverage = Annotated[
-    float | None,
-    Parameter(
-        help="Add prediction sets, which contain the true class with this probability, such as "
-        "0.9; or intervals of numbers."
-    ),
-]
-Kind = Annotated[
-    Sets,
-    Parameter(
-        name="--sets", help="lac: the smallest sets; aps: larger ones where the model is unsure."
-    ),
-]
-Raw = Annotated[bool, switch("In CSV, leave names that a spreadsheet would run as formulas.")]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What every command that asks a bundle takes."""
+    """What every command that asks a bundle takes.
 
-    member: Annotated[
-        str | None, Parameter(help="Ask one member of an ensemble alone, by its name.")
-    ] = None
+    Parameters
+    ----------
+    member
+        Ask one member of an ensemble alone, by its name.
+    """
+
+    member: str | None = None
     device: Device = "auto"
     json: Json = False
     quiet: Quiet = False
@@ -135,18 +109,36 @@ def predict(
     bundle: Bundle,
     /,
     *,
-    graph: OtherGraph = None,
-    add: New = None,
-    only: Only = None,
-    ensemble: Ensemble = True,
-    coverage: Coverage = None,
-    kind: Kind = "lac",
+    graph: str | None = None,
+    add: Path | None = None,
+    only: Literal["unlabelled"] | None = None,
+    ensemble: bool = True,
+    coverage: float | None = None,
+    kind: Annotated[Sets, Parameter(name="--sets")] = "lac",
     out: Out = None,
     overwrite: Overwrite = False,
     raw: Raw = False,
     asked: Asked = ASKED,
 ) -> None:
-    """Label the nodes of a graph with a trained model: node, label, probability of each class."""
+    """Label the nodes of a graph with a trained model: node, label, probability of each class.
+
+    Parameters
+    ----------
+    graph
+        The graph to label; default: the one it was trained on.
+    add
+        Label new nodes instead: a folder with their nodes.csv, and an edges.csv that links them to
+        the graph of the training.
+    only
+        Only the nodes whose label is unknown.
+    ensemble
+        Predict with the mean of the runs on the split of the best run, or with the best.
+    coverage
+        Add prediction sets, which contain the true class with this probability, such as 0.9; or
+        intervals of numbers.
+    kind
+        lac: the smallest sets; aps: larger ones where the model is unsure.
+    """
     place = writable_place(out)
     result = asked.open(bundle)
     _notice_promise(coverage, kind, elsewhere=bool(graph or add))

@@ -6,9 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
-from gcnii.cli.options import Device, Offline, Quiet, switch
+from gcnii.cli.options import SWITCH, Device, Offline, Quiet
 from gcnii.cli.predict import Asked, Bundle
 from gcnii.errors import InputError
 from gcnii.files import file_sha256
@@ -16,48 +14,53 @@ from gcnii.files import file_sha256
 if TYPE_CHECKING:
     from gcnii.serving.served import Served
 
-WordsOfGraph = Annotated[
-    str | None, Parameter(help="The graph; default: where it was when the model was trained.")
-]
-Host = Annotated[str, Parameter(help="Where to listen; beyond this machine, a token is needed.")]
-Port = Annotated[int, Parameter(help="On which port; 0: on one that is free.")]
-TokenFile = Annotated[
-    Path | None, Parameter(help="A file with the token that requests must carry as Bearer.")
-]
-Coverage = Annotated[
-    float | None,
-    Parameter(help="Of prediction sets; default: 0.9, where the model can have sets."),
-]
-Radius = Annotated[
-    int, Parameter(help="Hops around a new node within which states are computed anew.")
-]
-MostBody = Annotated[int, Parameter(help="Bytes of a request at most.")]
-MostRows = Annotated[int, Parameter(help="Rows of a request at most.")]
-Seconds = Annotated[float, Parameter(help="Time for an answer at most.")]
-Watch = Annotated[bool, switch("Load the bundle anew when it changes, as SIGHUP does.")]
-Log = Annotated[bool, switch("Write a line for each request to stderr.")]
-
 
 def serve(
     bundle: Bundle,
     /,
     *,
-    graph: WordsOfGraph = None,
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
-    token_file: TokenFile = None,
-    coverage: Coverage = None,
-    radius: Radius = 2,
-    most_body: MostBody = 10_000_000,
-    most_rows: MostRows = 10_000,
-    seconds: Seconds = 30.0,
-    watch: Watch = False,
-    log: Log = False,
+    graph: str | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token_file: Path | None = None,
+    coverage: float | None = None,
+    radius: int = 2,
+    most_body: int = 10_000_000,
+    most_rows: int = 10_000,
+    seconds: float = 30.0,
+    watch: Annotated[bool, SWITCH] = False,
+    log: Annotated[bool, SWITCH] = False,
     device: Device = "auto",
     quiet: Quiet = False,
     offline: Offline = False,
 ) -> None:
-    """Serve a trained model and its graph over HTTP until it is stopped."""
+    """Serve a trained model and its graph over HTTP until it is stopped.
+
+    Parameters
+    ----------
+    graph
+        The graph; default: where it was when the model was trained.
+    host
+        Where to listen; beyond this machine, a token is needed.
+    port
+        On which port; 0: on one that is free.
+    token_file
+        A file with the token that requests must carry as Bearer.
+    coverage
+        Of prediction sets; default: 0.9, where the model can have sets.
+    radius
+        Hops around a new node within which states are computed anew.
+    most_body
+        Bytes of a request at most.
+    most_rows
+        Rows of a request at most.
+    seconds
+        Time for an answer at most.
+    watch
+        Load the bundle anew when it changes, as SIGHUP does.
+    log
+        Write a line for each request to stderr.
+    """
     missing = [name for name in ("fastapi", "httptools", "uvicorn") if find_spec(name) is None]
     if missing:
         raise InputError(f"serving needs {', '.join(missing)}: pip install 'gcnii[serve]'")

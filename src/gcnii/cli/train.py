@@ -20,6 +20,7 @@ from rich.table import Table
 import gcnii
 from gcnii.cli.flags import RUNNING, with_settings
 from gcnii.cli.options import (
+    SWITCH,
     Device,
     Json,
     Quiet,
@@ -32,7 +33,6 @@ from gcnii.cli.options import (
     print_json,
     refuse_unwritable,
     seeds_of,
-    switch,
 )
 from gcnii.cli.portfolio import Running, asked_course, combine, print_members
 from gcnii.cli.terminal import say, table_console
@@ -63,99 +63,12 @@ from gcnii.tuning.portfolio import Effort
 
 MLFLOW = "mlflow"
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
-ModelName = Annotated[
-    str | None,
-    Parameter(
-        help="A name from `gcnii models`, or auto: several models, combined by weights that "
-        "validation chooses. Default: auto on a graph without published settings, else gcnii, or "
-        "the model of the record.",
-        show_default=False,
-    ),
-]
-PresetName = Annotated[
-    Preset,
-    Parameter(
-        group=RUNNING,
-        help="Where settings that are not given come from: published, or the record, the best that "
-        "`gcnii tune` has found for a data set, including the model.",
-    ),
-]
-StudyPath = Annotated[
-    Path | None,
-    Parameter(
-        name="--settings",
-        help="A folder of `gcnii tune`, or a bundle: train with its model and settings, except "
-        "those that are given.",
-    ),
-]
-EffortName = Annotated[
-    Effort | None,
-    Parameter(help="How much is trained where several models are combined; default: standard."),
-]
-Budget = Annotated[
-    str | None,
-    Parameter(help="How long that may take in all, such as 90s, 5m or 1h."),
-]
-Refit = Annotated[
-    Literal["all"] | None,
-    Parameter(
-        help="Train the combined models once more on every label, those of the test nodes among "
-        "them, into a second bundle for use; its scores are those that were measured before."
-    ),
-]
-Runs = Annotated[
-    int | None,
-    Parameter(help="Number of seeds (runs); default: one for each split of the graph."),
-]
-Seed = Annotated[int, Parameter(help="The first seed.")]
-Split = Annotated[
-    int | None,
-    Parameter(
-        group=RUNNING,
-        help="Train every seed on this split; default: seed s on split s modulo their number.",
-    ),
-]
 Threads = Annotated[
     int | None,
     Parameter(
         group=RUNNING,
         help="CPU threads; default: one for small graphs, else as many as there are cores.",
     ),
-]
-Bundle = Annotated[
-    Path | None, Parameter(help="Folder for the bundle; default: runs/GRAPH-MODEL-KEY.")
-]
-Calibration = Annotated[
-    Calibrate,
-    Parameter(
-        group=RUNNING,
-        help="Calibrate the probabilities by a temperature, on the validation nodes, or not. "
-        "Labels do not change.",
-    ),
-]
-Overwrite = Annotated[
-    bool,
-    switch(
-        "Replace the bundle or the checkpoint of another training in the folder, and any file at "
-        "--log."
-    ),
-    Parameter(group=RUNNING),
-]
-Log = Annotated[
-    str | None,
-    Parameter(
-        group=RUNNING,
-        help="A .csv file for the loss and score of each epoch, written while it trains; or the "
-        "word tensorboard, for a folder of that name beside the bundle; or mlflow, for a run.",
-    ),
-]
-ExplainSettings = Annotated[
-    bool,
-    switch("Print every setting in force and where its value comes from, and train nothing."),
-    Parameter(group=RUNNING),
-]
-TensorBoardFolder = Annotated[
-    Path | None, Parameter(group=RUNNING, help="A folder for the curves, to view in TensorBoard.")
 ]
 
 
@@ -164,30 +77,72 @@ def train(
     graph: Source = "digits",
     /,
     *,
-    model: ModelName = None,
-    study: StudyPath = None,
-    preset: PresetName = "published",
-    effort: EffortName = None,
-    budget: Budget = None,
-    refit: Refit = None,
-    runs: Runs = None,
-    seed: Seed = 0,
-    split: Split = None,
+    model: Annotated[str | None, Parameter(show_default=False)] = None,
+    study: Annotated[Path | None, Parameter(name="--settings")] = None,
+    preset: Annotated[Preset, Parameter(group=RUNNING)] = "published",
+    effort: Effort | None = None,
+    budget: str | None = None,
+    refit: Literal["all"] | None = None,
+    runs: int | None = None,
+    seed: int = 0,
+    split: Annotated[int | None, Parameter(group=RUNNING)] = None,
     device: Device = "auto",
     threads: Threads = None,
-    out: Bundle = None,
-    overwrite: Overwrite = False,
-    calibrate: Calibration = "temperature",
-    log: Log = None,
-    tensorboard: TensorBoardFolder = None,
-    explain_settings: ExplainSettings = False,
+    out: Path | None = None,
+    overwrite: Annotated[bool, SWITCH, Parameter(group=RUNNING)] = False,
+    calibrate: Annotated[Calibrate, Parameter(group=RUNNING)] = "temperature",
+    log: Annotated[str | None, Parameter(group=RUNNING)] = None,
+    tensorboard: Annotated[Path | None, Parameter(group=RUNNING)] = None,
+    explain_settings: Annotated[bool, SWITCH, Parameter(group=RUNNING)] = False,
     json: Json = False,
     quiet: Quiet = False,
     tables: RestTables = None,
     offline: RestOffline = False,
     **settings: object,
 ) -> None:
-    """Train a model on a graph and save it as a bundle; the same command again resumes it."""
+    """Train a model on a graph and save it as a bundle; the same command again resumes it.
+
+    Parameters
+    ----------
+    model
+        A name from `gcnii models`, or auto: several models, combined by weights that validation
+        chooses. Default: auto on a graph without published settings, else gcnii, or the model of
+        the record.
+    study
+        A folder of `gcnii tune`, or a bundle: train with its model and settings, except those that
+        are given.
+    preset
+        Where settings that are not given come from: published, or the record, the best that
+        `gcnii tune` has found for a data set, including the model.
+    effort
+        How much is trained where several models are combined; default: standard.
+    budget
+        How long that may take in all, such as 90s, 5m or 1h.
+    refit
+        Train the combined models once more on every label, those of the test nodes among them, into
+        a second bundle for use; its scores are those that were measured before.
+    runs
+        Number of seeds (runs); default: one for each split of the graph.
+    seed
+        The first seed.
+    split
+        Train every seed on this split; default: seed s on split s modulo their number.
+    out
+        Folder for the bundle; default: runs/GRAPH-MODEL-KEY.
+    overwrite
+        Replace the bundle or the checkpoint of another training in the folder, and any file at
+        --log.
+    calibrate
+        Calibrate the probabilities by a temperature, on the validation nodes, or not. Labels do not
+        change.
+    log
+        A .csv file for the loss and score of each epoch, written while it trains; or the word
+        tensorboard, for a folder of that name beside the bundle; or mlflow, for a run.
+    tensorboard
+        A folder for the curves, to view in TensorBoard.
+    explain_settings
+        Print every setting in force and where its value comes from, and train nothing.
+    """
     rank, size = started()
     if quiet := quiet or rank > 0:  # rank 0 speaks for all
         warnings.simplefilter("ignore")

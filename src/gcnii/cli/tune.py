@@ -19,6 +19,7 @@ from gcnii.cli.options import (
     Quiet,
     RestOffline,
     RestTables,
+    Several,
     Source,
     bundle_line,
     load_graph,
@@ -52,49 +53,6 @@ Budget = Annotated[
         f"default: {BUDGET}, unless --trials is given."
     ),
 ]
-Trials = Annotated[
-    int | None,
-    Parameter(
-        help="Number of settings to try, including what `gcnii train` would train, which is always "
-        "tried."
-    ),
-]
-ModelNames = Annotated[
-    str | None,
-    Parameter(
-        help="Names from `gcnii models`, separated by commas; mlp and gcn are always included. "
-        "Default: gcnii-plus, gcnii-star, gcn, dropedge-gcn, graphsage-mean and mlp."
-    ),
-]
-Seeds = Annotated[
-    int | None, Parameter(help="Runs per setting; default: 3, more where there are few labels.")
-]
-MetricName = Annotated[
-    str, Parameter(help="The metric to maximise on validation: auto, accuracy, f1, auc or ap.")
-]
-Storage = Annotated[
-    str | None,
-    Parameter(
-        group=MACHINES,
-        help="A database that several machines share, each running the same command, such as "
-        "postgresql+psycopg://user@host/name; default: SQLite in the folder.",
-    ),
-]
-Jobs = Annotated[int, Parameter(help="Number of processes that search in parallel.")]
-Slurm = Annotated[
-    tuple[str, ...],
-    Parameter(
-        group=MACHINES,
-        show_default=False,
-        help="KEY=VALUE: start the jobs as a Slurm job array with this option, such as "
-        "partition=gpu; may be given several times.",
-        negative_iterable="",
-    ),
-]
-Folder = Annotated[
-    Path | None,
-    Parameter(help="Folder for the study and the bundle; default: runs/GRAPH-tune-KEY."),
-]
 
 
 @with_settings
@@ -103,14 +61,14 @@ def tune(
     /,
     *,
     budget: Budget = None,
-    trials: Trials = None,
-    models: ModelNames = None,
-    seeds: Seeds = None,
-    metric: MetricName = "auto",
-    storage: Storage = None,
-    jobs: Jobs = 1,
-    slurm: Slurm = (),
-    out: Folder = None,
+    trials: int | None = None,
+    models: str | None = None,
+    seeds: int | None = None,
+    metric: str = "auto",
+    storage: Annotated[str | None, Parameter(group=MACHINES)] = None,
+    jobs: int = 1,
+    slurm: Annotated[Several, Parameter(group=MACHINES, show_default=False)] = (),
+    out: Path | None = None,
     device: Device = "auto",
     threads: Threads = None,
     json: Json = False,
@@ -119,7 +77,30 @@ def tune(
     offline: RestOffline = False,
     **settings: object,
 ) -> None:
-    """Search settings by validation, many at once; the same command again goes on."""
+    """Search settings by validation, many at once; the same command again goes on.
+
+    Parameters
+    ----------
+    trials
+        Number of settings to try, including what `gcnii train` would train, which is always tried.
+    models
+        Names from `gcnii models`, separated by commas; mlp and gcn are always included. Default:
+        gcnii-plus, gcnii-star, gcn, dropedge-gcn, graphsage-mean and mlp.
+    seeds
+        Runs per setting; default: 3, more where there are few labels.
+    metric
+        The metric to maximise on validation: auto, accuracy, f1, auc or ap.
+    storage
+        A database that several machines share, each running the same command, such as
+        postgresql+psycopg://user@host/name; default: SQLite in the folder.
+    jobs
+        Number of processes that search in parallel.
+    slurm
+        KEY=VALUE: start the jobs as a Slurm job array with this option, such as partition=gpu; may
+        be given several times.
+    out
+        Folder for the study and the bundle; default: runs/GRAPH-tune-KEY.
+    """
     began = time.time()
     if quiet:
         warnings.simplefilter("ignore")
