@@ -76,6 +76,8 @@ def user_path(path: str | Path) -> Path:
     """The path with ~ and ~user replaced by that folder; InputError if there is no such user."""
     if not isinstance(path, str | Path):
         raise InputError(f"expected the path of a file or folder as text or Path, got {path!r}")
+    if path == "":  # which would be this folder
+        raise InputError("expected the path of a file or folder, got ''")
     try:
         found = Path(path).expanduser()
     except RuntimeError:
