@@ -164,10 +164,10 @@ def test_equal_numbers_are_refused():
         gcnii.fit(same, "mlp", epochs=2)
 
 
-def test_numbers_are_shown_with_four_digits_or_whole():
+def test_numbers_are_shown_with_four_digits_or_whole_and_r_squared_with_three():
     assert [number_shown(x) for x in (0.123456, 1234567.8, float("nan"))] == [
         "0.1235",
         "1,234,568",
         "–",
     ]
-    assert mean_and_spread(np.array([0.5]), NUMBER_SCORES[0]) == "0.5 (1 run)"
+    assert mean_and_spread(np.array([0.5]), NUMBER_SCORES[0]) == "0.500 (1 run)"

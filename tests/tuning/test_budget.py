@@ -13,6 +13,7 @@ from support.small_studies import QUICK, finished
 
 import gcnii
 from gcnii.results.fit import Session
+from gcnii.targets.scores import ACCURACY
 from gcnii.train.plan import make_plan
 from gcnii.tuning import closing as room
 from gcnii.tuning import study as studies
@@ -298,6 +299,6 @@ def replace_trials(question, trials):
     """A study that an MLP has won."""
 
     class Scored:
-        test, measured = np.array([0.6, 0.5]), "accuracy"
+        test, measured, score = np.array([0.6, 0.5]), "accuracy", ACCURACY
 
     return room.Tuned(question, Scored(), trials, {"mlp": Scored(), "gcn": Scored()})

@@ -9,7 +9,6 @@ from support.amounts import diffused
 
 import gcnii
 from gcnii.inference.page import DOTS, draw_errors, write_page
-from gcnii.targets.scores import number_shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what `evaluate` has to warn of
 
@@ -39,8 +38,8 @@ def test_it_begins_with_r_squared_and_that_of_the_mean(html, result, grid):
     (first,) = re.findall(r'<p class="takeaway">(.*?)</p>', html)
     evaluation = result.evaluate()
     own, usual = evaluation.scores["r2"], evaluation.baselines["mean"]["r2"]
-    assert first.startswith(f"R² {number_shown(own.mean)} ({number_shown(own.low)} to ")
-    assert first.endswith(f"the mean alone gives {number_shown(usual.mean)}.")
+    assert first.startswith(f"R² {own.mean:.3f} ({own.low:.3f} to ")
+    assert first.endswith(f"the mean alone gives {usual.mean:.3f}.")
     assert "2 features, 2 numbers" in words(html)
 
 
