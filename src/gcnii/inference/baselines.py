@@ -50,8 +50,7 @@ def baseline(name: str, graph: Graph, *splits: Split) -> Answers:
     P, threshold = np.mean([P for P, _ in each], 0), fmean(bound for _, bound in each)
     target, test = target_of(graph), splits[0].test
     part = None if graph.part is None else graph.part[test]
-    guess = target.decided(P, threshold) if isinstance(target, LabelTarget) else P
-    return Answers(target, P, guess, graph.labels[test], part)
+    return Answers(target, P, target.decided(P, threshold), graph.labels[test], part)
 
 
 def _chosen(name: str, graph: Graph, split: Split) -> tuple[Floats, float]:

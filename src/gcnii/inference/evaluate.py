@@ -321,7 +321,7 @@ def graph_helps(ensemble: Ensemble, device: str = "auto") -> Help | None:
         return None
     name, alone = blind[0].name, ensemble.member(blind[0].name)
     mine, theirs = (
-        [graded(one.alone(i), graph, device) for i in range(len(one.runs))]
+        [one.alone(i).graded(graph, device) for i in range(len(one.runs))]
         for one in (ensemble.scored(graph, device), alone)
     )
     beside = {run.split: said for run, said in zip(ensemble.runs, theirs, strict=True)}
@@ -548,10 +548,10 @@ def _measured(
     """The answers of each run, of those that predict, and of these baselines."""
     result, answers = result.scored(graph, device), []
     for i, run in enumerate(result.runs):
-        answers.append(graded(result.alone(i), graph, device))
+        answers.append(result.alone(i).graded(graph, device))
         show(f"seed {run.seed}")
     best = result.part(result.predicting())
-    said = answers[result.best] if len(best.runs) == 1 else graded(best, graph, device)
+    said = answers[result.best] if len(best.runs) == 1 else best.graded(graph, device)
     splits = {run.split: result.alone(i).trainings(graph) for i, run in enumerate(result.runs)}
     beside = {}
     for name in names:
@@ -568,15 +568,6 @@ def steps(result: Trained, *, baselines: bool = True) -> int:
     """How many steps `evaluate` shows."""
     every = baselines_of(result.target)
     return len(result.runs) + (len(every) if baselines else 1)
-
-
-def graded(result: Trained, graph: Graph, device: str = "auto") -> Answers:
-    """What the runs of one split say of its test nodes."""
-    test = graph.splits[result.runs[0].split].test
-    P = result.answers(graph, device)[test]
-    part = None if graph.part is None else graph.part[test]
-    guess = result.decide(P) if isinstance(result.target, LabelTarget) else P
-    return Answers(result.target, P, guess, graph.labels[test], part, result.positive)
 
 
 def _refuse(result: Trained, graph: Graph) -> None:

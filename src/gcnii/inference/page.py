@@ -285,7 +285,7 @@ def _cards(
     names = [graph.nodes[i] if graph.nodes else int(i) for i in rows]
     every = known_labels(graph)
     labels = isinstance(result.target, LabelTarget)
-    given = result.target.shown(result.decide(P[rows]) if labels else P[rows])
+    given = result.target.shown(result.decide(P[rows]))
     began = monotonic()
     found: list[Card] = []
     for (node, asked), name, label in zip(chosen, names, given, strict=True):

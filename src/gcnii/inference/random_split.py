@@ -9,7 +9,6 @@ import numpy as np
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import ROLES, Graph, Split
-from gcnii.inference.evaluate import graded
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets.interval import DRAWS, Estimate, Floats, bootstrap_weights, percentiles
@@ -103,7 +102,7 @@ def _trained(graph: Graph, plan: Plan, device: str) -> Result:
 
 def _draws(result: Result, graph: Graph, seed: int) -> Floats:
     """(b,) the mean score of the runs, of test nodes drawn with replacement."""
-    runs = [graded(result.alone(i), graph) for i in range(len(result.runs))]
+    runs = [result.alone(i).graded(graph) for i in range(len(result.runs))]
     metric = result.target.score(result.recipe.scored_by)
     weights = bootstrap_weights(runs[0].m, runs[0].ranking_draws if metric.ranks else DRAWS, seed)
     scored = [one.scored(metric.key) for one in runs]

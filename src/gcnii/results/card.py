@@ -26,7 +26,6 @@ from gcnii.targets import LabelTarget
 from gcnii.targets.scores import (
     SCORES,
     Answers,
-    ClassCounts,
     confusion,
     frequent_confusions,
     mean_and_spread,
@@ -36,6 +35,7 @@ from gcnii.targets.target import FEW, LEAST, Floats, error_left
 from gcnii.train.recipe import Recipe
 
 IN_SHORT = ("average_precision", *BESIDE)  # where one of two classes is rare
+RATES = ("precision", "recall")
 CHANCES, BEYOND = 200, 0.975  # orders of the labels, and the share that a score must be above
 COMMON = 0.75  # of an equal share of the nodes, above which a class is not rare
 WEIGH = "--class-weight balanced (in Python, class_weight='balanced')"
@@ -95,60 +95,57 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
     rows = [i for i in rows if graph.splits[result.runs[i].split].test.any()]
     if not rows:
         return None
-    result, counts, majority = result.scored(graph, device), [], []
-    if result.by_threshold:
-        return _of_a_threshold(result, rows, graph, device)
-    for i in rows:
-        split = graph.splits[result.runs[i].split]
-        guess = result.alone(i).predict_ids(graph, device)[split.test]
-        y, target = graph.labels[split.test], result.label_target
-        counts.append(target.counts(y, guess))
-        known = graph.labels[split.train | split.val]
-        usual = np.broadcast_to(target.usual(known), guess.shape)
-        majority.append(target.counts(y, usual).micro_f1)
-    return _summary(result, counts, majority)
-
-
-def _of_a_threshold(result: Trained, rows: Sequence[int], graph: Graph, device: str) -> ShortForm:
-    """By the metric of the training, and what the threshold finds."""
-    target, j = result.label_target, result.positive
-    metric = target.score(result.recipe.scored_by).key
-    said, usual = list[Answers](), list[Answers]()
-    for i in rows:
-        split = graph.splits[result.runs[i].split]
-        alone, known = result.alone(i), target.indicators(graph.labels[split.train | split.val])
-        P, y = alone.predict_proba(graph, device)[split.test], graph.labels[split.test]
-        said.append(Answers(target, P, alone.decide(P), y, positive=j))
-        shares = np.tile(known.mean(0), (len(y), 1))
-        usual.append(replace(said[-1], P=shares, guess=target.decided(shares)))
-
-    def mean(each: Sequence[Answers], name: str) -> float:
-        return float(np.mean([one.scores[name] for one in each]))
-
-    counts, score, beside = [one.counts for one in said], mean(said, metric), mean(usual, metric)
-    first = nothing_found(result.measured, metric, said)
-    never, there = np.sum([one.predicted for one in counts], 0) == 0, counts[0].support
-    sentences = [first, never_predicted(target, never, there, result.recipe)]
-    found = {name: mean(said, name) for name in IN_SHORT}
-    own = {kind: [getattr(one, kind)[j] for one in counts] for kind in ("precision", "recall")}
-    flagged = np.mean([(one.guess == j).mean() for one in said])
+    result, target, recipe = result.scored(graph, device), result.label_target, result.recipe
+    said = [result.alone(i).graded(graph, device) for i in rows]
+    usual = [_usual(own, graph, result.runs[i].split) for own, i in zip(said, rows, strict=True)]
+    metric = target.score(recipe.scored_by if result.by_threshold else "auto")
+    score, majority = _mean(said, metric.key), _mean(usual, metric.key)
+    balanced = _mean(said, "balanced_accuracy") if target.exclusive else None
+    never = np.sum([one.counts.predicted for one in said], 0) == 0
+    there = np.mean([one.counts.support for one in said], 0)
+    found = _found(result, said, metric.key) if result.by_threshold else None
+    beaten = found is not None or score > majority
+    sentences = (
+        found["unbeaten"] if found else "",
+        never_predicted(target, never, there, recipe),
+        "" if beaten else unbeaten(score, majority, balanced, recipe),
+    )
     return ShortForm(
         score,
-        beside,
-        mean(said, "balanced_accuracy"),
-        mean(said, "macro_f1"),
+        majority,
+        balanced,
+        _mean(said, "macro_f1"),
         tuple(filter(None, sentences)),
         few_validation_nodes(result) or None,
-        result.measured,
-        {
-            "class": result.positive_name,
-            "threshold": result.threshold_of(j or 0),
-            **found,
-            **{kind: json_value(float(np.mean(each))) for kind, each in own.items()},
-            "flagged": 1000 * float(flagged),
-            "unbeaten": first,
-        },
+        result.measured if found else metric.name,
+        found,
     )
+
+
+def _mean(each: Sequence[Answers], name: str) -> float:
+    return float(np.mean([one.score(name) for one in each]))
+
+
+def _usual(said: Answers, graph: Graph, split: int) -> Answers:
+    """The same, if each node had what most training and validation nodes have."""
+    known = graph.splits[split].train | graph.splits[split].val
+    shares = np.tile(said.labels.indicators(graph.labels[known]).mean(0), (said.m, 1))
+    return replace(said, P=shares, guess=said.labels.decided(shares))
+
+
+def _found(result: Trained, said: Sequence[Answers], metric: str) -> Document:
+    """What the threshold finds of one of two classes."""
+    j = result.positive
+    assert j is not None
+    own = {kind: [getattr(one.counts, kind)[j] for one in said] for kind in RATES}
+    return {
+        "class": result.positive_name,
+        "threshold": result.threshold_of(j),
+        **{name: _mean(said, name) for name in IN_SHORT},
+        **{kind: json_value(float(np.mean(each))) for kind, each in own.items()},
+        "flagged": 1000 * float(np.mean([(one.guess == j).mean() for one in said])),
+        "unbeaten": nothing_found(result.measured, metric, said),
+    }
 
 
 def nothing_found(measured: str, metric: str, said: Sequence[Answers]) -> str:
@@ -165,8 +162,8 @@ def nothing_found(measured: str, metric: str, said: Sequence[Answers]) -> str:
     for drawn, own in zip(by_chance, said, strict=True):
         for i in range(len(drawn)):
             other = replace(own, y=random.permutation(own.y))
-            drawn[i] = float(other.scored(metric)(np.ones((own.m, 1)))[0])
-    score = float(np.mean([own.scores[metric] for own in said]))
+            drawn[i] = other.score(metric)
+    score = _mean(said, metric)
     if score > np.nanquantile(by_chance, BEYOND):
         return ""
     return (
@@ -187,26 +184,6 @@ def flagged_sentence(found: Document) -> str:
 
 def _or_none(score: float | None) -> str:
     return "–" if score is None else percent(score)
-
-
-def _summary(
-    result: Trained, counts: Sequence[ClassCounts], majority: Sequence[float]
-) -> ShortForm:
-    target = result.label_target
-    score, usual = float(np.mean([one.micro_f1 for one in counts])), float(np.mean(majority))
-    balanced = None
-    if target.exclusive:
-        balanced = float(np.mean([one.balanced_accuracy for one in counts]))
-    never = np.sum([one.predicted for one in counts], 0) == 0
-    there = np.mean([one.support for one in counts], 0)
-    recipe = result.recipe
-    sentences = [never_predicted(target, never, there, recipe)]
-    sentences.append("" if score > usual else unbeaten(score, usual, balanced, recipe))
-    warnings = tuple(filter(None, sentences))
-    macro_f1 = float(np.mean([one.macro_f1 for one in counts]))
-    few = few_validation_nodes(result) or None
-    measured = target.score("auto").name
-    return ShortForm(score, usual, balanced, macro_f1, warnings, few, measured)
 
 
 def few_validation_nodes(result: Trained) -> str:

@@ -582,18 +582,14 @@ class Ensemble(Trained):
         """The run of blend i, of labels calibrated, and measured."""
         assert self.kept is not None
         rows, P = self.blends[i].rows, self.kept.each[i]
-        mates, splits = (
-            [self.members[0].runs[row] for row in rows],
-            self.splits(self.blends[i], graph),
-        )
+        mate, splits = self.members[0].runs[rows[0]], self.splits(self.blends[i], graph)
         chosen = held_out(splits) if val is None else val
-        y, T, threshold = graph.labels, None, None
-        if isinstance(self.target, LabelTarget):
-            P, T, threshold = self._tempered(self.target, P, y, chosen)
+        y = graph.labels
+        P, T, threshold = self._tempered(P, y, chosen)
         weights = mean_weights([one.runs[row] for one in self.members for row in rows])
         run = Run(
-            seed=mates[0].seed,
-            split=0 if self.folds else mates[0].split,
+            seed=mate.seed,
+            split=0 if self.folds else mate.split,
             seconds=sum(one.runs[row].seconds for one in self.members for row in rows),
             temperature=T,
             threshold=threshold,
@@ -602,15 +598,17 @@ class Ensemble(Trained):
         )
         alone = replace(self, blends=(self.blends[i],), runs=(run,))
         loss = badness(self.target, P[chosen], y[chosen])
-        guess = alone.decide(P) if isinstance(self.target, LabelTarget) else P
+        guess = alone.decide(P)
         val_score, test = (alone._score(P, guess, graph, one) for one in (chosen, splits[0].test))
         return replace(run, val=val_score, test=test, val_loss=loss)
 
     def _tempered(
-        self, target: LabelTarget, P: Probabilities, y: NDArray[np.int64], chosen: Bools
-    ) -> tuple[Probabilities, float | None, float | None]:
+        self, P: Answered, y: Labels, chosen: Bools
+    ) -> tuple[Answered, float | None, float | None]:
         """Probabilities, their temperature and threshold, as suits the labels of these nodes."""
-        T = threshold = None
+        target, T, threshold = self.target, None, None
+        if not isinstance(target, LabelTarget):
+            return P, T, threshold
         if target.exclusive and chosen.sum() >= LEAST:
             logs = np.log(np.maximum(P[chosen], np.finfo(np.float64).tiny))
             T = target.best_temperature(logs, y[chosen])

@@ -221,18 +221,18 @@ class Trained(ABC):
     def _answers(self, graph: Graph, device: str, ensemble: bool) -> tuple[Answered, float | None]:
         """(n, k) the mean of the runs that predict, and the temperature that it still needs."""
 
-    def decide(self, P: Probabilities, *, ensemble: bool = True) -> NDArray[np.int64]:
-        """Class ids (n,), or zeros and ones (n, k), of probabilities that `predict_proba` gave.
+    def decide(self, P: Answered, *, ensemble: bool = True) -> Labels:
+        """Class ids (n,), or zeros and ones (n, k), of probabilities; numbers are as they are.
 
         The mean probability of several runs is held against the mean of their thresholds.  Where
         the loss weighed the classes, so does the choice: probabilities are times their weights,
         unless a threshold of one of two classes was chosen, by the probabilities as they are.
         """
-        (runs, threshold), target = self._deciding(ensemble), self.label_target
-        chosen = target.exclusive and self.recipe.has_threshold
-        if (weights := mean_weights(runs)) is not None and not chosen:
-            P = target.weighed(P, weights)
-        return target.decided(P, threshold)
+        runs, threshold = self._deciding(ensemble)
+        weights, by_class = mean_weights(runs), not self.recipe.has_threshold
+        if weights is not None and (by_class or not self.label_target.exclusive):
+            P = self.label_target.weighed(P, weights)
+        return self.target.decided(P, threshold)
 
     def _deciding(self, ensemble: bool = True) -> tuple[list[Run], float]:
         """The runs that predict, and the mean of their thresholds."""
@@ -251,19 +251,17 @@ class Trained(ABC):
         threshold = self._deciding()[1]
         return threshold if j == 1 else 1 - threshold
 
-    def _score(
-        self,
-        P: Answered,
-        guess: Labels,
-        graph: Graph,
-        mask: Bools,
-    ) -> float:
+    def graded(self, graph: Graph, device: str = "auto") -> Answers:
+        """What the runs of one split say of its test nodes."""
+        P, test = self.answers(graph, device), graph.splits[self.runs[0].split].test
+        return Answers.of(self.target, P, self.decide(P), graph, test, self.positive)
+
+    def _score(self, P: Answered, guess: Labels, graph: Graph, mask: Bools) -> float:
         """The score of what is said of these nodes, in the metric of the training."""
         if not mask.any():
             return nan
-        part = None if graph.part is None else graph.part[mask]
-        said = Answers(self.target, P[mask], guess[mask], graph.labels[mask], part, self.positive)
-        return float(said.scored(self.score.key)(np.ones((said.m, 1)))[0])
+        said = Answers.of(self.target, P, guess, graph, mask, self.positive)
+        return said.score(self.score.key)
 
     @abstractmethod
     def recalibrated(self, val: Bools) -> Self:
@@ -380,11 +378,8 @@ class Trained(ABC):
             labels: (n, k) zeros and ones, one column per label.  Numbers in their units, of several
             (n, q).
         """
-        if isinstance(self.target, Numbers):
-            values = self.answers(graph, device, ensemble=ensemble)
-            return values[:, 0] if self.target.k == 1 else values
-        ids = self.predict_ids(graph, device, ensemble=ensemble)
-        return self.label_target.named(ids)
+        P = self.answers(graph, device, ensemble=ensemble)
+        return self.target.named(self.decide(P, ensemble=ensemble))
 
     def predict_ids(
         self, graph: Graph, device: str = "auto", *, ensemble: bool = True

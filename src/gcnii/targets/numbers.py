@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import huber_loss
 
 from gcnii.targets.scores import NUMBER_SCORES, number_shown
-from gcnii.targets.target import Floats, Target, Total, alone
+from gcnii.targets.target import HALF, Floats, Target, Total, alone
 
 Loss: TypeAlias = Literal["squared", "huber"]
 
@@ -62,6 +62,14 @@ class Numbers(Target):
     def answers(self, scores: Tensor) -> Floats:
         """Scores that have been turned back into units are the answers."""
         return np.asarray(scores.double())
+
+    def decided(self, P: Floats, threshold: float = HALF) -> Floats:
+        """The values themselves."""
+        return P
+
+    def named(self, ids: Floats) -> Floats:
+        """(n,) a single column, or (n, q)."""
+        return ids[:, 0] if self.k == 1 else ids
 
     def badness(self, answers: Floats, y: Floats) -> Floats:
         """The squared error in variances of each column of y, so that its mean is 1 - R²."""

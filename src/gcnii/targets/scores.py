@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gcnii.graph import Role
+from gcnii.graph import Graph, Role
 from gcnii.targets.interval import DRAWS, Estimate, bootstrap_weights, percentiles, share_of
 
 if TYPE_CHECKING:
@@ -121,6 +121,15 @@ class Answers:
     positive: int | None = None
     weights: Floats | None = None
 
+    @classmethod
+    def of(
+        cls, target: Target, P: Floats, guess: Labels, graph: Graph, nodes: Bools,
+        positive: int | None = None,
+    ) -> Answers:  # fmt: skip
+        """What is said of some nodes, of answers and guesses for all nodes of a graph."""
+        part = None if graph.part is None else graph.part[nodes]
+        return cls(target, P[nodes], guess[nodes], graph.labels[nodes], part, positive)
+
     @property
     def labels(self) -> LabelTarget:
         """The target, of what is measured of labels alone."""
@@ -169,6 +178,10 @@ class Answers:
         """Every score of the nodes as they are."""
         found = self.graded(np.ones((self.m, 1)))
         return {name: float(one[0]) for name, one in found.items()}
+
+    def score(self, name: str) -> float:
+        """One of these alone."""
+        return float(self.scored(name)(np.ones((self.m, 1)))[0])
 
     @property
     def ranking_draws(self) -> int:

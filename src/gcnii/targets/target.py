@@ -138,6 +138,14 @@ class Target(ABC):
         return mean
 
     @abstractmethod
+    def decided(self, P: Floats, threshold: float = HALF) -> Labels:
+        """What answers (n, k) predict, in the form of a graph's labels."""
+
+    @abstractmethod
+    def named(self, ids: Labels) -> NDArray[np.str_] | Labels:
+        """What is predicted, as a user has it."""
+
+    @abstractmethod
     def badness(self, answers: Floats, y: Labels) -> Floats:
         """(n,) how wrong answers (n, k) are of each node, whose mean is the lowest for the best.
 
@@ -327,10 +335,6 @@ class LabelTarget(Target):
     @abstractmethod
     def indicators(self, y: Ints) -> Floats:
         """(n, k) ones for what a node is; anything where its label is unknown."""
-
-    def usual(self, y: Ints) -> Ints:
-        """(1, …) the label of one node: what most nodes have."""
-        return self.decided(self.indicators(y).mean(0, keepdims=True))
 
     @abstractmethod
     def counts(self, y: Ints, guess: Ints, weights: Floats | None = None) -> ClassCounts:

@@ -41,7 +41,6 @@ from gcnii.nn.settings import Settings
 from gcnii.results.ensemble import Ensemble, Member, Networks
 from gcnii.results.fit import SILENT, Session
 from gcnii.results.result import Result, Trained
-from gcnii.targets import LabelTarget
 from gcnii.targets.objective import Objective
 from gcnii.targets.scores import ACCURACY, Answers, Score, sign_of
 from gcnii.targets.target import Ints
@@ -190,8 +189,7 @@ def _error_over_nodes(one: Ensemble, other: Ensemble) -> float:
 
     def said(each: Ensemble) -> Answers:
         P = each.answers(graph, each.device_word)
-        guess = each.decide(P) if isinstance(each.target, LabelTarget) else P
-        return Answers(each.target, P, guess, graph.labels, part, each.positive)
+        return Answers(each.target, P, each.decide(P), graph.labels, part, each.positive)
 
     both = said(one), said(other)
 
