@@ -36,10 +36,9 @@ from gcnii.propagation import Sparse
 from gcnii.propagation.attention import row_max
 from gcnii.propagation.sparse import row_sums, to_entries
 from gcnii.report.tables import markdown_table
-from gcnii.results.provenance import commit, versions
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import record_of
-from gcnii_paper.documents import read_folder
+from gcnii_paper.documents import made_by, read_folder
 
 MOVED = ("benchmarks/ablating.py", "-m gcnii_paper.ablating")  # in older records
 RECORD = "record"
@@ -318,9 +317,8 @@ def main() -> None:
     for name in given.names:
         graph = gcnii.load(name)
         every = by_depth(graph, given.depths) if given.depths else around_record(graph)
-        about = {"graph": name, "seeds": list(SEEDS), "versions": versions(), "commit": commit()}
-        words = " ".join(["--depths", *map(str, given.depths)]) if given.depths else ""
-        about["command"] = f"python -m gcnii_paper.ablating {name} {words}".strip()
+        words = ("--depths", *given.depths) if given.depths else ()
+        about = {"graph": name, "seeds": list(SEEDS), **made_by("ablating", name, *words)}
         file = given.out / f"{name}{'-by-depth' if given.depths else ''}.json"
         rows: dict[str, Document] = {}
         for label, (model, settings) in every.items():

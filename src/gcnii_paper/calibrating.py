@@ -12,7 +12,6 @@ results/calibration becomes a table for docs/.
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean, stdev
@@ -26,11 +25,10 @@ from gcnii.errors import InputError
 from gcnii.files import Document, write_document
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import markdown_table
-from gcnii.results.provenance import commit, versions
 from gcnii.targets import label_target_of
 from gcnii.targets.target import Sets
 from gcnii.train.presets import SOME, uses_own_default
-from gcnii_paper.documents import read_folder
+from gcnii_paper.documents import made_by, read_folder
 
 _SETS = {"coverage": float, "size": float}
 _ERRORS = {"temperature": float, "before": float, "after": float, "after_20": float}
@@ -167,11 +165,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("results/calibration"))
     given = parser.parse_args()
-    made = {"commit": commit(), "versions": versions()}
-    words = ("python", "-m", "gcnii_paper.calibrating", *given.graphs, "--seeds", str(given.seeds))
-    command = shlex.join(words)
+    made = made_by("calibrating", *given.graphs, "--seeds", given.seeds)
     for name in given.graphs:
-        found = measure(name, given.seeds) | {"command": command, **made}
+        found = measure(name, given.seeds) | made
         write_document(given.out / f"{name}.json", found)
         print(" ".join(_cells(found)), flush=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from rich.table import Table
 from gcnii.errors import InputError
 from gcnii.files import Document, Made, Shape, read_document
 from gcnii.report.tables import markdown_table
+from gcnii.results.provenance import commit, versions
 
 
 def read_folder(
@@ -24,6 +26,17 @@ def read_folder(
     if command and not paths:
         raise InputError(f"there is no {folder}/*.json; `{command}` makes it")
     return {path.stem: read_document(path, shape, what, make) for path in paths}
+
+
+def made_by(module: str, *words: object) -> Document:
+    """The command of a measurement, its commit and software; to be asked before the work begins."""
+    command = shlex.join(("python", "-m", f"gcnii_paper.{module}", *map(str, words)))
+    return {"command": command, "commit": commit(), "versions": versions()}
+
+
+def met(holds: bool) -> str:
+    """Of a bar: `met` or `missed`."""
+    return "met" if holds else "missed"
 
 
 def software(versions: Mapping[str, str | None]) -> str:

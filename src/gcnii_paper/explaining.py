@@ -13,7 +13,6 @@ they are or halfway to no links.  results/explain becomes a table for docs/.
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -38,8 +37,8 @@ from gcnii.inference.attribution import (
 )
 from gcnii.propagation import Sparse
 from gcnii.report.tables import markdown_table
-from gcnii.results.provenance import commit, versions
 from gcnii.results.result import Result
+from gcnii_paper.documents import made_by, met
 
 MOVED = ("benchmarks/explaining.py", "-m gcnii_paper.explaining")  # in older records
 _WAY = {"drop": float, "seconds": float, "against": {"mean": float, "low": float, "high": float}}
@@ -87,19 +86,15 @@ def _cells(name: str, way: Document) -> list[str]:
     return [WAYS[name], f"{way['drop']:+.4f}", "" if own else compared, f"{way['seconds']:.3f}"]
 
 
-def _met(true: bool) -> str:
-    return "met" if true else "missed"
-
-
 def _verdict(ways: Document) -> str:
     """Whether each part of the bar is met."""
     own, random, search = ways["gradient"], ways["random"], ways["search"]
     above = random["against"]["low"] > 0
     versus, share = search["against"], own["seconds"] / search["seconds"]
     return (
-        f"The bar: the drop is significantly above that of random edges ({_met(above)}), and not "
-        f"significantly below the search's ({_met(versus['high'] >= 0)}); and finding the edges "
-        f"takes less than a tenth of its time ({_met(share < MOST_TIME)}: 1/{1 / share:.0f})."
+        f"The bar: the drop is significantly above that of random edges ({met(above)}), and not "
+        f"significantly below the search's ({met(versus['high'] >= 0)}); and finding the edges "
+        f"takes less than a tenth of its time ({met(share < MOST_TIME)}: 1/{1 / share:.0f})."
     )
 
 
@@ -278,7 +273,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=16)
     parser.add_argument("--out", type=Path, help="write what was measured to this JSON file")
     given = parser.parse_args()
-    commit()  # recorded at the end, when it might be another one
+    made = made_by("explaining", *sys.argv[1:])
     torch.set_num_threads(1)
     graph = gcnii.load("cora")
     result = gcnii.fit(graph, "gcnii", layers=given.layers, seeds=[0], device="cpu", threads=1)
@@ -296,12 +291,11 @@ def main() -> None:
     print("on validation nodes:", estimates, flush=True)
     about = {"graph": "cora", "model": "gcnii", "layers": given.layers, "seed": 0, "split": 0}
     run = {"nodes": given.nodes, "links": given.links, "draws": DRAWS, "threads": 1}
-    where = {"device": result.device, "versions": versions(), "commit": commit()}
-    command = {"command": shlex.join(["python", "-m", "gcnii_paper.explaining", *sys.argv[1:]])}
+    made["device"] = result.device
     scores = {"test": float(result.test[0]), "estimates": estimates}
     for ways in compare(trial, choose_nodes(split.test, given.nodes)):
         if given.out:
-            write_document(given.out, about | run | scores | {"ways": ways} | command | where)
+            write_document(given.out, about | run | scores | {"ways": ways} | made)
 
 
 if __name__ == "__main__":

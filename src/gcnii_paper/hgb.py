@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import time
 import zipfile
 from collections.abc import Iterable
@@ -31,10 +30,9 @@ from gcnii.graph.graph import hold_out
 from gcnii.graph.types import EdgeTypes
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import markdown_table
-from gcnii.results.provenance import commit, versions
 from gcnii.targets.interval import over_runs
 from gcnii.targets.scores import percent
-from gcnii_paper.documents import read_folder
+from gcnii_paper.documents import made_by, met, read_folder
 
 FIFTH = 0.2
 
@@ -132,10 +130,8 @@ HEADS = ("graph", "edges", "types", "with types", "types ignored", "difference")
 
 def read_typed(folder: Path) -> list[Document]:
     """What `main` wrote, in the order of the names."""
-    return [*read_folder(folder, SHAPE, "measurement of types", dict, COMMAND).values()]
-
-
-COMMAND = "python -m gcnii_paper.hgb"
+    command = "python -m gcnii_paper.hgb"
+    return [*read_folder(folder, SHAPE, "measurement of types", dict, command).values()]
 
 
 def typed_table(measured: list[Document]) -> str:
@@ -148,14 +144,10 @@ def typed_table(measured: list[Document]) -> str:
         f"one's own), mean ± deviation of {first['seeds']} seeds; the difference is paired by "
         "seed, with its 95 % interval.",
         f"With types it is above on {len(better)} of {len(measured)} "
-        f"(the bar: {AT_LEAST} of {len(GRAPHS)}, {_met(len(better) >= AT_LEAST)}).",
+        f"(the bar: {AT_LEAST} of {len(GRAPHS)}, {met(len(better) >= AT_LEAST)}).",
         *sorted({f"    {one['command']}" for one in measured}),
     )
     return markdown_table(HEADS, map(_cells, measured)) + "".join(f"\n{one}\n" for one in lines)
-
-
-def _met(true: bool) -> str:
-    return "met" if true else "missed"
 
 
 def _gains(one: Document) -> list[float]:
@@ -210,10 +202,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("results/typed"))
     given = parser.parse_args()
-    command = f"{COMMAND} {shlex.join((given.folder.name, *GRAPHS))} --seeds {given.seeds}"
+    made = made_by("hgb", given.folder.name, *given.graphs, "--seeds", given.seeds)
     for name in given.graphs:
         found = measure(hgb_graph(given.folder / f"{name}.zip", given.seeds), given.seeds)
-        made = {"command": command, "commit": commit(), "versions": versions()}
         write_document(given.out / f"{name}.json", found | made)
         print(" ".join(_cells(found)), flush=True)
 

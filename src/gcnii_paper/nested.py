@@ -20,9 +20,9 @@ import gcnii
 from gcnii.errors import GcniiError
 from gcnii.files import Document, write_document
 from gcnii.results.ensemble import Ensemble, Member, Networks
-from gcnii.results.provenance import commit, versions
 from gcnii.targets.target import Floats
 from gcnii.tuning.closing import Tuned
+from gcnii_paper.documents import made_by
 
 FOLDER = Path("results/beyond/nested")
 BUDGET = "60s"
@@ -44,14 +44,10 @@ def main(words: Sequence[str] | None = None) -> None:
         if len(graph.splits) == 1:
             parser.error(f"nested selection needs several splits, and {name} has one")
     for name, graph in graphs.items():
+        made = made_by("nested", name, "--budget", asked.budget)
         best = gcnii.tune(graph, budget=asked.budget, device=asked.device)
-        found = about(name, best) | {
-            "command": f"python -m gcnii_paper.nested {name} --budget {asked.budget}",
-            "commit": commit(),
-            "day": datetime.now(UTC).date().isoformat(),
-            "device": best.result.device,
-            "versions": versions(),
-        }
+        made |= {"day": datetime.now(UTC).date().isoformat(), "device": best.result.device}
+        found = about(name, best) | made
         write_document(asked.out / f"{name}.json", found)
         print(
             f"{name}: {found['settings_tried']} settings, single {found['test_mean']:.4f}, "

@@ -11,7 +11,6 @@ node and of its neighbours by type of edge, known labels among them; and the pre
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 import warnings
 from math import sqrt
@@ -27,8 +26,8 @@ import gcnii
 from gcnii.files import Document, read_document, write_document
 from gcnii.inference.evaluate import LabelEvaluation
 from gcnii.report.tables import markdown_table
-from gcnii.results.provenance import commit, versions
 from gcnii.targets.scores import percent
+from gcnii_paper.documents import made_by, met
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -253,9 +252,9 @@ def rare_table(measured: Document) -> str:
         f"all hidden nodes that were flagged {percent(had)} % are fraud, where {percent(said)} % "
         f"were promised (inside the interval on {inside} of {len(rows)} graphs), and "
         f"{percent(found)} % of the hidden fraud is found.",
-        f"The bars: no less than the trees ({_met(ours >= theirs)}); half of the fraud "
-        f"({_met(found >= HALF_FOUND)}), at the precision that was promised ± 3 points "
-        f"({_met(abs(had - said) <= KEPT)}; so few flagged nodes differ by {percent(chance)} "
+        f"The bars: no less than the trees ({met(ours >= theirs)}); half of the fraud "
+        f"({met(found >= HALF_FOUND)}), at the precision that was promised ± 3 points "
+        f"({met(abs(had - said) <= KEPT)}; so few flagged nodes differ by {percent(chance)} "
         "points by chance, which is the standard error).",
         f"    {measured['command']}",
     )
@@ -269,10 +268,6 @@ def _as_promised(one: Document) -> bool:
 
 
 HALF_FOUND, KEPT = 0.5, 0.03  # the bars
-
-
-def _met(true: bool) -> str:
-    return "met" if true else "missed"
 
 
 def _cells(one: Document) -> list[str]:
@@ -298,14 +293,13 @@ def main() -> None:
     parser.add_argument("--effort", default="standard")
     parser.add_argument("--out", type=Path, default=Path("results/rare"))
     given = parser.parse_args()
-    about = {"nodes": given.nodes, "effort": given.effort}
-    made, graphs = {"commit": commit(), "versions": versions()}, list[Document]()
+    graphs = list[Document]()
     for seed in range(given.seeds):
+        words = ("--seeds", seed + 1, "--nodes", given.nodes, "--effort", given.effort)
+        about = {"nodes": given.nodes, "effort": given.effort, **made_by("rare", *words)}
         graphs.append(measure(seed, given.nodes, given.effort))
         print(" ".join(_cells(graphs[-1])), flush=True)
-        words = ("--seeds", str(len(graphs)), "--nodes", str(given.nodes), "--effort", given.effort)
-        command = shlex.join(("python", "-m", "gcnii_paper.rare", *words))
-        document = {**about, "command": command, "graphs": graphs, **made}
+        document = {**about, "graphs": graphs}
         write_document(given.out / "default.json", document)  # so that it can be ended early
 
 

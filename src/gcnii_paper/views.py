@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import shlex
 import time
 import warnings
 from pathlib import Path
@@ -31,8 +30,8 @@ from gcnii.graph import Graph
 from gcnii.inference.baselines import BOOSTED_AROUND, LINEAR, baseline
 from gcnii.report.tables import markdown_table
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.provenance import commit, versions
 from gcnii.targets.interval import over_runs
+from gcnii_paper.documents import made_by, met
 
 COVERAGE, NEAR = 0.9, 0.02  # of the intervals, and how near to it the bar wants them
 MLP = "mlp"
@@ -123,19 +122,15 @@ def views_table(measured: Document) -> str:
         for name, lead in leads.items()
     )
     coverage = fmean(columns["coverage"])
-    kept = _met(abs(coverage - COVERAGE) <= NEAR)
+    kept = met(abs(coverage - COVERAGE) <= NEAR)
     lines = (
         f"Effort {measured['effort']}, {measured['seconds']:.0f} s for all splits; widths are of "
         f"the logarithm. Paired by split, R² differs by {beside} (95 % intervals).",
-        f"The bars: R² no less than that of gradient boosting and of the MLP ({_met(above)}); a "
+        f"The bars: R² no less than that of gradient boosting and of the MLP ({met(above)}); a "
         f"coverage of {COVERAGE} ± {NEAR} on test nodes ({kept}: {coverage:.3f}).",
         f"    {measured['command']}",
     )
     return markdown_table(HEADS, [*table, mean]) + "".join(f"\n{one}\n" for one in lines)
-
-
-def _met(true: bool) -> str:
-    return "met" if true else "missed"
 
 
 def main() -> None:
@@ -146,9 +141,8 @@ def main() -> None:
     parser.add_argument("--effort", default="quick")
     parser.add_argument("--out", type=Path, default=Path("results/views"))
     given = parser.parse_args()
-    words = (given.folder.name, "--splits", str(given.splits), "--effort", given.effort)
-    made = {"commit": commit(), "versions": versions()}
-    made["command"] = shlex.join(("python", "-m", "gcnii_paper.views", *words))
+    words = (given.folder.name, "--splits", given.splits, "--effort", given.effort)
+    made = made_by("views", *words)
     found = measure(views_graph(given.folder, given.splits), given.effort) | made
     write_document(given.out / "twitch-engb.json", found)
     print(views_table(found))

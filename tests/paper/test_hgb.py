@@ -66,6 +66,7 @@ def test_both_ways_are_measured_on_the_same_splits(monkeypatch, tmp_path):
     hgb.main()
     (found,) = hgb.read_typed(tmp_path / "out")
     assert found["edge_types"] == 2
+    assert found["command"] == f"python -m gcnii_paper.hgb {path.parent.name} ACM --seeds 3"
     assert len(found["use"]["test"]) == len(found["ignore"]["test"]) == 3
     assert found["use"]["test"] != found["ignore"]["test"]
 
