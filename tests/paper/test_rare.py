@@ -77,9 +77,9 @@ def test_the_table_says_which_bars_are_met(tmp_path):
     table = verdict(0.55, 58)
     assert "|0|55.0|50.0|10.0|20.0|60.0 (50.0 to 70.0)|58.0|58.0|9|" in table
     assert "no less than the trees (met); half of the fraud (met), at the precision" in table
-    assert "± 3 points (met)" in table
+    assert "± 3 points (met; so few flagged nodes" in table
     assert "(inside the interval on 1 of 1 graphs)" in table
     table = verdict(0.45, 45)
     assert "the trees (missed); half of the fraud (missed)" in table
-    assert "± 3 points (missed)" in table
+    assert "± 3 points (missed; so few" in table
     assert "(inside the interval on 0 of 1 graphs)" in table
