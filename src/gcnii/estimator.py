@@ -626,7 +626,7 @@ class GCNIIClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     dropout : float, optional
         Share of entries set to zero while training, before every layer.
     lr : float, optional
-        Step size of Adam.
+        Learning rate of Adam.
     decay_conv : float, optional
         L2 penalty on the convolutions.
     decay_dense : float, optional
@@ -803,7 +803,7 @@ class GCNIIRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
     dropout : float, optional
         Share of entries set to zero while training, before every layer.
     lr : float, optional
-        Step size of Adam.
+        Learning rate of Adam.
     decay_conv : float, optional
         L2 penalty on the convolutions.
     decay_dense : float, optional

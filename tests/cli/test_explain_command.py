@@ -102,6 +102,6 @@ def test_a_model_that_looks_at_which_links_there_are_says_so(place):
     words = ("pets", "--model", "gat", "--epochs", "3", "--device", "cpu", "--out", "attention")
     assert call("train", *words, cwd=place).code == 0
     answer = call("explain", "attention", "pet5", cwd=place)
-    assert "gat looks at which links there are, not at their weights, " in answer.out
+    assert "gat looks at which edges there are, not at their weights, " in answer.out
     assert "gat is not piecewise linear here: the shares leave " in answer.out
     assert "Removing the " not in answer.out

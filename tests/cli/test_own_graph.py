@@ -113,7 +113,7 @@ def test_predict_notices_that_its_graph_has_changed(home, tmp_path):
     answer = call("predict", "bundle", cwd=tmp_path)
     changed, alone = answer.err.splitlines()
     assert changed == "gcnii: pets has changed since the model was trained"
-    assert alone.startswith("gcnii: 12 nodes have no links, and the graph of the training, which")
+    assert alone.startswith("gcnii: 12 nodes have no edges, and the training graph, which")
     assert len(rows(answer.out)) == 12
     assert call("predict", "bundle", "--quiet", cwd=tmp_path) == answer._replace(err="")
 

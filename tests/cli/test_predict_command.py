@@ -179,7 +179,7 @@ def test_new_nodes_join_a_graph_that_has_moved_where_the_flag_says(place, tmp_pa
     (tmp_path / "pets").rename(tmp_path / "moved")
     answer = call("predict", "one", "--add", new, cwd=tmp_path)
     assert answer.code == 2
-    assert "the graph of the training is not at" in answer.err
+    assert "the training graph is not at" in answer.err
     assert "say where it is with --graph" in answer.err
     assert call("predict", "one", "--add", new, "--graph", "moved", cwd=tmp_path) == before
 
@@ -187,7 +187,7 @@ def test_new_nodes_join_a_graph_that_has_moved_where_the_flag_says(place, tmp_pa
 def test_nodes_without_links_are_counted_and_marked(place, tmp_path):
     new = write(tmp_path / "new", {**NEW, "edges.csv": "source,target\nrex,pet0\n"})
     answer = call("predict", "three", "--add", new, "--json", cwd=place)
-    assert "1 node has no links, unlike the nodes that the model was trained on" in answer.err
+    assert "1 node has no edges, unlike the nodes that the model was trained on" in answer.err
     document = json.loads(answer.out)
     assert document["basis"] == {"features": 1, "model": 1}
     assert [row["basis"] for row in document["labels"]] == ["features", "model"]

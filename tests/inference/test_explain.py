@@ -183,7 +183,7 @@ def test_a_node_without_links_is_explained_by_its_own_features(graph, result):
     assert [one.node for one in found.nodes] == ["node 7"]
     assert found.links == ()
     assert found.removal is None
-    assert any(note.startswith("it has no links") for note in found.notes)
+    assert any(note.startswith("it has no edges") for note in found.notes)
     assert found.document()["removal"] is None
 
 

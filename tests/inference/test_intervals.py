@@ -80,7 +80,7 @@ def test_a_table_has_the_ends_beside_the_values(noisy, result):
 def test_new_nodes_have_intervals_and_unlinked_ones_those_of_their_features(noisy, result):
     nodes = pd.DataFrame({"id": ["a", "b"], "x0": [0.5, -0.5]})
     edges = pd.DataFrame({"source": ["a"], "target": ["n5"]})
-    with pytest.warns(UserWarning, match="matched by position|has no links"):
+    with pytest.warns(UserWarning, match="matched by position|has no edges"):
         table = result.predict_new(nodes, edges, noisy, coverage=0.9)
     assert table["basis"].tolist() == ["model", "features"]
     assert (table["high(price)"] > table["low(price)"]).all()

@@ -104,7 +104,7 @@ def test_nodes_without_links_in_another_graph_are_answered_by_their_features(gra
     linked = set(graph.edges.ravel())
     node = min(linked)
     other = replace(graph, edges=graph.edges[:, (graph.edges != node).all(0)])
-    with pytest.warns(UserWarning, match="no links, unlike the nodes that the model was trained"):
+    with pytest.warns(UserWarning, match="no edges, unlike the nodes that the model was trained"):
         table = label_table(result, other, "cpu")
     assert table["basis"][node] == "features"
     elsewhere = replace(result, trained_on=None, origin=replace(result.origin, source=""))

@@ -118,7 +118,7 @@ def test_links_of_a_diffusion_are_said_to_be_its_own():
     graph = replace(web(), directed=False)
     result, network = network_of(graph, diffusion="ppr", top_k=4)
     found = result.explain(network.task.graph, 4, device="cpu")
-    assert "links are those of the diffusion (ppr), which the model gathers over" in found.notes
+    assert "edges are those of the diffusion (ppr), which the model gathers over" in found.notes
     assert np.isfinite(network.effects(ExplainedScore(4, 0))).all()
 
 

@@ -1,4 +1,4 @@
-"""New nodes are labelled on the graph of the training, without training again."""
+"""New nodes are labelled on the training graph, without training again."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def test_new_nodes_get_the_labels_that_they_would_have_in_the_whole_graph(pets, 
 
 
 def test_their_neighbours_matter(model):
-    with pytest.warns(UserWarning, match="2 nodes have no links"):
+    with pytest.warns(UserWarning, match="2 nodes have no edges"):
         alone = model.predict_new(NODES, EDGES[:0], device="cpu")
     linked = model.predict_new(NODES, EDGES, device="cpu")
     assert not np.allclose(alone["p(cat)"], linked["p(cat)"], atol=1e-4)
@@ -246,7 +246,7 @@ def customers():
     return model, copies, edges
 
 
-ALONE = "300 nodes have no links, unlike the nodes that the model was trained on; the answer is by"
+ALONE = "300 nodes have no edges, unlike the nodes that the model was trained on; the answer is by"
 
 
 def test_copies_without_links_get_on_average_what_the_same_nodes_get_in_the_graph(customers):
@@ -278,7 +278,7 @@ def test_sets_of_nodes_without_links_cover_as_often_as_promised(customers):
 def test_nodes_with_links_are_answered_by_the_model_whoever_else_asks(customers):
     model, copies, _ = customers
     linked = pd.DataFrame({"source": ["copy 0"], "target": ["c7"], "weight": [1.0]})
-    with pytest.warns(UserWarning, match="1 node has no links"):
+    with pytest.warns(UserWarning, match="1 node has no edges"):
         table = model.predict_new(copies[:2], linked, device="cpu")
     assert list(table["basis"]) == ["model", "features"]
     assert table[:1].equals(model.predict_new(copies[:1], linked, device="cpu"))
@@ -296,7 +296,7 @@ def test_several_labels_of_nodes_without_links_are_as_frequent_as_in_the_graph()
     graph = several()
     model = fit(graph, "gcnii", seeds=[0], layers=2, width=16, epochs=30, device="cpu")
     copies = pd.DataFrame(graph.X, columns=list("abc")).assign(id=[f"x{i}" for i in range(200)])
-    with pytest.warns(UserWarning, match="200 nodes have no links"):
+    with pytest.warns(UserWarning, match="200 nodes have no edges"):
         table = model.predict_new(copies, EDGES[:0], graph, "cpu")
     in_graph = model.predict_proba(graph, "cpu")
     found = table[["p(0)", "p(1)"]].to_numpy()

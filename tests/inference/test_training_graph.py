@@ -1,4 +1,4 @@
-"""The graph of the training: in memory after a fit, from where it was for a bundle."""
+"""The training graph: in memory after a fit, from where it was for a bundle."""
 
 from dataclasses import replace
 
@@ -86,7 +86,7 @@ def test_data_that_has_moved_is_asked_for_by_the_flag_and_the_argument(tmp_path)
     with pytest.raises(DataError, match=sentence):
         model.predict_new(new, edges, device="cpu")
     pets.mkdir()
-    with pytest.raises(DataError, match=r"a graph is .*; if the graph of the training has moved, "):
+    with pytest.raises(DataError, match=r"a graph is .*; if the training graph has moved, "):
         model.evaluate(device="cpu")
     assert len(model.predict_new(new, edges, data.load(moved), "cpu")) == 1
 

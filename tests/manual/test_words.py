@@ -1,5 +1,6 @@
-"""The pages keep to one word for one thing."""
+"""The manual and the program keep to one word for one thing."""
 
+import ast
 import re
 
 import pytest
@@ -10,10 +11,11 @@ LOST = {  # a word that lost, and the one that is kept
     r"graph of (?:the|its) training": "training graph",
     r"step size": "learning rate",
     r"labelled (?:rightly|wrongly)": "predicted",
-    r"(?<!in-)links(?! (?:to|leads|up|have|them|between pages))": "edges",
+    r"(?<!in-)links(?! (?:to|leads|up|have|them|each row|between pages))": "edges",
 }
 CODE = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
 RESULTS = "docs/evidence/results.md"  # its rows are called as their runs are kept
+SAYING = sorted(ROOT.glob("src/gcnii/**/*.py"))
 
 
 def lost_words(text):
@@ -26,9 +28,30 @@ def lost_words(text):
     ]
 
 
+def sentences(source):
+    """The texts of a program that are neither names nor docstrings: what it says when it runs."""
+    tree = ast.parse(source)
+    alone = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    texts = (
+        one for one in ast.walk(tree) if isinstance(one, ast.Constant) and id(one) not in alone
+    )
+    return [one.value for one in texts if isinstance(one.value, str) and " " in one.value]
+
+
 @pytest.mark.parametrize("page", [page for page in ("README.md", *PAGES) if page != RESULTS])
 def test_a_page_has_no_word_that_another_took_the_place_of(page):
     assert lost_words((ROOT / page).read_text("utf-8")) == []
+
+
+def test_the_program_has_no_word_that_another_took_the_place_of():
+    said = ((path, text) for path in SAYING for text in sentences(path.read_text("utf-8")))
+    assert [(path, found) for path, text in said for found in lost_words(text)] == []
+
+
+def test_what_a_program_says_is_found_beside_its_names_and_docstrings():
+    source = '"""Links."""\nlinks = f"{n} links of it" + "links"\n'
+    assert sentences(source) == [" links of it"]
+    assert lost_words(" links of it")[0][1] == "edges"
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_another_graph_needs_the_types_of_the_training(changes, error):
 def test_a_model_of_one_type_takes_the_edges_of_another_graph_alike():
     plain = replace(typed(), edge_types=None, edge_type_names=None)
     result = gcnii.fit(plain, "gcnii", layers=2, seeds=[0], **FEW)
-    with pytest.warns(UserWarning, match="has types of edges, but the graph of the training had n"):
+    with pytest.warns(UserWarning, match="has types of edges, but the training graph had n"):
         found = result.predict_proba(typed())
     assert np.array_equal(found, result.predict_proba(plain))
 

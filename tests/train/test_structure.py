@@ -186,7 +186,7 @@ def test_an_explanation_names_the_columns(graph):
     assert {one.feature for one in found.features} == {"a", "b", "c", *COLUMNS}
     total = sum(one.share for one in found.features) + found.bias
     assert total == pytest.approx(found.score, abs=1e-4)
-    assert any("where links are removed" in note for note in found.notes)
+    assert any("where edges are removed" in note for note in found.notes)
 
 
 def test_an_ensemble_adds_the_shares_of_members_with_and_without_the_columns(graph):

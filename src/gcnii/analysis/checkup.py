@@ -444,7 +444,7 @@ def _advice(
     if kinds & {"gone", "alike", "faded"} and 0 < best < len(rows) - 1:
         tries.append(f"fewer layers, about {best}")
     if kinds & {"dead", "exploded"}:
-        tries.append("a smaller step size")
+        tries.append("a lower learning rate")
     return tuple(tries)
 
 

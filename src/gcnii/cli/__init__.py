@@ -85,7 +85,7 @@ COMMANDS = {
     It takes features and edges of a graph of any size, and returns probabilities and labels.""",
     "explain:explain": """Explain why a trained model gives a node its label.
 
-    Divides the score into shares of nodes, features and hops, ranks the links that matter, and
+    Divides the score into shares of nodes, features and hops, ranks the edges that matter, and
     checks how far the probability falls without them.""",
     "serve:serve": """Serve a trained model and its graph over HTTP.
 

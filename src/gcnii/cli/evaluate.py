@@ -20,7 +20,7 @@ from gcnii.report.html import is_page
 
 TrainingGraph = Annotated[
     str | None,
-    Parameter(help="The graph of the training, if it has moved; default: where it was."),
+    Parameter(help="The training graph, if it has moved; default: where it was."),
 ]
 
 

@@ -40,13 +40,13 @@ def rest(place: int, title: str) -> Group:
 
 USUAL = Group.create_default_parameters()
 REST_TABLES = rest(1, "If your tables have other columns than id, label, source and target")
-RUNNING = rest(2, "If you repeat, log or resume trainings")
+RUNNING = rest(2, "If you repeat, log or resume training runs")
 MODEL = rest(3, "If you shape the model")
 # The fields of Recipe, in their order, from each of these on → the group of their flags.
 GROUPS = {
     "lr": rest(4, "If you choose how it is optimised and when it stops"),
     "metric": rest(5, "If classes are rare, or nodes have several labels"),
-    "scale": rest(7, "If you choose how features and links are used"),
+    "scale": rest(7, "If you choose how features and edges are used"),
     "views": rest(6, "If few nodes have labels: consistency over random views"),
     "batches": rest(8, "If the graph is large: batches, memory, precision"),
 }

@@ -232,7 +232,7 @@ def _traffic(cost: Cost) -> Iterator[str]:
     yield ""
     yield (
         f"halo: {cut.halo:,} rows beside {cut.nodes:,} of its own, {cut.halo / cut.nodes:.0%} "
-        f"({how}); {cut.crossing:.0%} of the links cross"
+        f"({how}); {cut.crossing:.0%} of the edges cross"
     )
     yield (
         f"traffic: {amount(found.traffic)} received a layer in each direction, {found.hidden:.0%} "

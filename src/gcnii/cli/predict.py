@@ -128,7 +128,7 @@ def predict(
         The graph to label; default: the one it was trained on.
     add
         Label new nodes instead: a folder with their nodes.csv, and an edges.csv that links them to
-        the graph of the training.
+        the training graph.
     only
         Only the nodes whose label is unknown.
     ensemble
@@ -203,7 +203,7 @@ def _options(result: Trained, graph: str) -> dict[str, object]:
 
 
 def notice_change(result: Trained, data: Graph, graph: str | None) -> None:
-    """Warn if the graph of the training is not what it was."""
+    """Warn if the training graph is not what it was."""
     if not graph and not is_training_graph(result, data):
         notice(f"{data.name} has changed since the model was trained")
 

@@ -110,7 +110,7 @@ def aligned(
     """
     if unknown := [one for one in own if one not in known]:
         raise GraphError(
-            f"{name} has edges of the type {unknown[0]!r}, unlike the graph of the training, whose "
+            f"{name} has edges of the type {unknown[0]!r}, unlike the training graph, whose "
             f"types are {', '.join(known)}; name the types as there"
         )
     place = np.array([known.index(one) for one in own] or [0])

@@ -303,7 +303,7 @@ class BestRun:
                 f"scaled ({scaling.kind}), not as the graph has them"
             )
         if self.plan.structure != "none":
-            yield "columns of the graph's structure stay as they are where links are removed"
+            yield "columns of the graph's structure stay as they are where edges are removed"
         if said := what_links_are(self.plan):
             yield said
 
@@ -440,13 +440,13 @@ def why_unranked(plan: Plan) -> str:
     """Why no gradient ranks the links of this model; empty where one does."""
     card = MODELS[plan.model].card
     if not card.uses_graph:
-        return f"{plan.model} looks at the features alone, so no link matters"
+        return f"{plan.model} looks at the features alone, so no edge matters"
     # Geom-GCN takes no weights from the graph, because its neighbours are of its own making, but it
     # multiplies by them.
     if not card.uses_weights and "geometry" not in card.recipe:
         return (
-            f"{plan.model} looks at which links there are, not at their weights, in some layers or "
-            "all, so no gradient says which link matters"
+            f"{plan.model} looks at which edges there are, not at their weights, in some layers or "
+            "all, so no gradient says which edge matters"
         )
     return ""
 
@@ -455,10 +455,10 @@ def what_links_are(plan: Plan) -> str:
     """What the links are where they are not the graph's own; else empty."""
     recipe = plan.recipe
     if recipe.geometry != "none":
-        return f"links join neighbours in the graph and in the {recipe.geometry} plane"
+        return f"edges join neighbours in the graph and in the {recipe.geometry} plane"
     if recipe.diffusion != "none":
         return (
-            f"links are those of the diffusion ({recipe.diffusion}), which the model gathers over"
+            f"edges are those of the diffusion ({recipe.diffusion}), which the model gathers over"
         )
     return ""
 
@@ -502,7 +502,7 @@ class EnsembleAnswer:
         ranking = sum(weight for one, weight in self.networks.items() if ranks(one.result.plan))
         self.by_removal = ranking < ENOUGH
         seeing = any(member.sees != "features" for member in self.ensemble.weighty)
-        self.unranked = "" if seeing else "no member looks at links"
+        self.unranked = "" if seeing else "no member looks at edges"
 
     def _tempered(self, P: Floats) -> Floats:
         T = self.ensemble.runs[0].temperature
@@ -577,7 +577,7 @@ class EnsembleAnswer:
                 "the check by removal alone"
             )
         if self.by_removal and not self.unranked:
-            yield f"the links of the node itself, {MOST} at most, were removed one by one"
+            yield f"the edges of the node itself, {MOST} at most, were removed one by one"
 
 
 def _widened(own: Shares, d: int) -> Shares:

@@ -379,7 +379,7 @@ def explain(
 ) -> Explanation:
     """Why the best run by validation, or an ensemble, gives a node its label.
 
-    graph    default: the graph of the training, in memory or from where it was
+    graph    default: the training graph, in memory or from where it was
     node     its name, or its number if the graph has no names
     label    the class to explain; default: the most probable one
     against  a class whose score is subtracted: the shares are then those of the difference
@@ -590,7 +590,7 @@ class _Answer:
     def _notes(self) -> Iterable[str]:
         yield from self.subject.notes()
         if not self.unranked and not np.isfinite(np.delete(self.hops, self.asked.node)).any():
-            yield "it has no links, so its own features and the bias are all there is"
+            yield "it has no edges, so its own features and the bias are all there is"
         target = self.result.target
         if isinstance(target, LabelTarget) and not target.exclusive and self.asked.against is None:
             yield "a node can have several labels; this one is explained by itself"

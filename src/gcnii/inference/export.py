@@ -46,7 +46,7 @@ def export_onnx(
     """Write a trained model as an ONNX file, for graphs of any size.
 
     It takes `X` (n, d) float32, the features before they are scaled, as `gcnii.feature_matrix` has
-    them; and `edges` (2, m) int64, with `weights` (m,) float64 if the graph of the training had
+    them; and `edges` (2, m) int64, with `weights` (m,) float64 if the training graph had
     some.  It returns `probabilities` (n, k), which `predict_proba` returns for another graph than
     that of the training, and `labels`, the numbers of classes, or zeros and ones.  A model of
     numbers returns `values` (n, q) instead.
@@ -329,7 +329,7 @@ class _Drawing:
         kind = "directed" if self.result.origin.directed else "undirected, each in any direction"
         return (
             "X: features before scaling, in the order of the metadata `features`; "
-            f"edges: {kind}; labels: places in the metadata `classes`. Nodes without links get the "
+            f"edges: {kind}; labels: places in the metadata `classes`. Nodes without edges get the "
             "network's own answer, where `gcnii predict` may answer by the features alone."
         )
 

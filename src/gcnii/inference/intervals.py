@@ -63,7 +63,7 @@ class IntervalRule:
     """The interval of a value: see above.
 
     part      what predicts
-    known     the graph of the training
+    known     the training graph
     held      (n,) the nodes that set the bounds
     spreads   of each number two, one of each half of these
     bounds    (q,) by which the mean of both is multiplied

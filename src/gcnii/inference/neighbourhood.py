@@ -315,7 +315,7 @@ class NearTrees(Kept):
 class Spreading(Kept):
     """Label propagation, or Correct & Smooth over what another member says.
 
-    said  of Correct & Smooth: (runs, n, k) what the other says of the graph of the training
+    said  of Correct & Smooth: (runs, n, k) what the other says of the training graph
     """
 
     def __init__(

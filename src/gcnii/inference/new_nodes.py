@@ -1,6 +1,6 @@
 """New nodes: labels for nodes that were not in the graph when the model was trained.
 
-The new nodes join the graph of the training by their edges, and the model runs on the whole.  No
+The new nodes join the training graph by their edges, and the model runs on the whole.  No
 weight changes.  A new edge to an old node also changes that node's degree and neighbours, and with
 them its own label a little; the table of the old nodes is `label_table`'s.
 """
@@ -59,12 +59,12 @@ def predict_new(
     coverage: float | None = None,
     kind: Sets = "lac",
 ) -> DataFrame:
-    """The table of `label_table` for new nodes only, joined to the graph of the training.
+    """The table of `label_table` for new nodes only, joined to the training graph.
 
     nodes  a data frame with the names and features of the new nodes, in columns as the training had
            them, and optionally their labels, which are shown as known
     edges  a data frame of edges, which name new nodes or nodes of the graph
-    graph  the graph of the training; default: the one in memory, or from where it was
+    graph  the training graph; default: the one in memory, or from where it was
     coverage, kind  of the sets, as `predict_sets` has them; None: no sets
 
     A node without links has the basis `features`, unless the model was trained on such nodes: see
@@ -167,7 +167,7 @@ class Arrivals:
 
 @dataclass(frozen=True, eq=False)
 class OldNodes:
-    """The graph of the training as new nodes see it: its names are indexed once."""
+    """The training graph as new nodes see it: its names are indexed once."""
 
     graph: Graph
 

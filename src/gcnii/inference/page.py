@@ -125,10 +125,10 @@ def _model(result: Trained) -> str:
 
 
 def _graph(graph: Graph) -> str:
-    links = "directed links" if graph.directed else "links"
+    edges = "directed edges" if graph.directed else "edges"
     target = target_of(graph)
     kind = target.words[graph.k > 1] + (", several a node" if graph.multilabel else "")
-    sizes = f"{graph.n:,} nodes, {graph.m:,} {links}, {graph.d:,} features, {graph.k:,} {kind}"
+    sizes = f"{graph.n:,} nodes, {graph.m:,} {edges}, {graph.d:,} features, {graph.k:,} {kind}"
     return f"{graph.name}: {sizes}"
 
 

@@ -35,7 +35,7 @@ ENOUGH = 10  # training nodes without links, from which a model has learnt what 
 RIDGE = 0.01  # of the regression, on features whose mean square is 1
 STEPS = 500
 # What the column `basis` says: the model, which knows such nodes; the features alone; or the model,
-# which does not, where the graph of the training is not at hand.
+# which does not, where the training graph is not at hand.
 MODEL, FEATURES, GUESS = "model", "features", "guess"
 
 
@@ -58,7 +58,7 @@ def answered(
 ) -> tuple[Floats, list[str]]:
     """(n, k) probabilities of the nodes of a graph, or values, and the basis of each.
 
-    known  the graph of the training, whose nodes come first in this one and are not answered; None:
+    known  the training graph, whose nodes come first in this one and are not answered; None:
            this is another graph, and that of the training is loaded if it is needed
     """
     first = 0 if known is None else known.n
@@ -70,7 +70,7 @@ def answered(
     if known is None:
         found = result.unlinked(graph)[first:]
         notice(
-            f"{_count(found)} no links, and the graph of the training, which an answer by the "
+            f"{_count(found)} no edges, and the training graph, which an answer by the "
             "features needs, is not there; take the model's answer for a guess (basis: guess)"
         )
         return P, [GUESS if one else MODEL for one in found]
@@ -81,7 +81,7 @@ def answered(
         by_features = FeaturesOnly.of(result, known, own, np.ones(known.n, bool))
         P[found[first:]] = by_features(graph, found)
         notice(
-            f"{_count(found)} no links, unlike the nodes that the model was trained on; "
+            f"{_count(found)} no edges, unlike the nodes that the model was trained on; "
             "the answer is by the features alone (basis: features)"
         )
     return P, [FEATURES if one else MODEL for one in found[first:]]
@@ -93,7 +93,7 @@ def _count(found: NDArray[np.bool_]) -> str:
 
 
 def _at_hand(result: Trained) -> Graph | None:
-    """The graph of the training, if it can be loaded and has not changed."""
+    """The training graph, if it can be loaded and has not changed."""
     try:
         known = load_training_graph(result, offline=True)
     except InputError:
@@ -164,7 +164,7 @@ def predict_sets(
     graph     default: that of the training
     coverage  the probability that a set holds the true class
     kind      lac: the smallest sets; aps: sets that are larger where the model is unsure
-    trained_on  the graph of the training, whose validation labels are needed, if `graph` is not it;
+    trained_on  the training graph, whose validation labels are needed, if `graph` is not it;
               default: the one in memory, or from where it was
     """
     known = training_graph(result, graph if trained_on is None else trained_on)
@@ -183,7 +183,7 @@ class SetRule:
     """Which classes are in a node's set: `predict_sets`, once and for many nodes.
 
     calibrated  what predicts, with temperatures that the first half of the validation nodes set
-    known       the graph of the training
+    known       the training graph
     P           (n, k) what it says of that graph
     second      (n,) the other half, which sets the bound
     """
@@ -287,9 +287,9 @@ def label_table(
     known        its label in the graph, None if unknown
     split        train, val or test: its role in the split that the predicting runs were trained on.
                  None for other nodes, and for any graph but that of the training
-    basis        model, or features: of a node without links, where the model was trained on linked
-                 ones, the answer is by its features alone; or guess, where the graph of the
-                 training, which that needs, is not there.  There is no such column if it would hold
+    basis        model, or features: of a node without edges, where the model was trained on linked
+                 ones, the answer is by its features alone; or guess, where the training
+                 graph, which that needs, is not there.  There is no such column if it would hold
                  `model` alone, except for new nodes
     p(name)      the probability of each class
 

@@ -40,7 +40,7 @@ def training_graph(result: Trained, graph: Graph | None = None) -> Graph:
 
 
 def load_training_graph(result: Trained, *, offline: bool = False) -> Graph:
-    """The graph of the training: the one in memory, else from where it was."""
+    """The training graph: the one in memory, else from where it was."""
     if result.whole_graph is not None:
         return result.whole_graph
     origin = result.origin
@@ -53,10 +53,10 @@ def load_training_graph(result: Trained, *, offline: bool = False) -> Graph:
     except DataError as error:
         where = "say where it is with --graph (in Python: graph=)"
         if Path(origin.source).exists():
-            moved = f"{error}; if the graph of the training has moved, {where}"
+            moved = f"{error}; if the training graph has moved, {where}"
             raise DataError(moved, error.problems, error.columns) from error
         raise DataError(
-            f"the graph of the training is not at {origin.source} any more; {where}"
+            f"the training graph is not at {origin.source} any more; {where}"
         ) from error
 
 

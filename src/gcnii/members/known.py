@@ -51,7 +51,7 @@ class Known:
         if more < 0:
             raise InputError(
                 f"the graph has {n:,} nodes, but labels of {len(self.train):,} are known; give the "
-                "graph of the training, with new nodes after its own"
+                "training graph, with new nodes after its own"
             )
         Y, train = np.pad(self.Y, ((0, more), (0, 0))), np.pad(self.train, (0, more))
         return replace(self, Y=Y, train=train)

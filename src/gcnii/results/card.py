@@ -263,7 +263,7 @@ MARKUP = re.compile(r"([\\`*_{}\[\]<>|&~$])")
 
 
 def card(result: Trained) -> str:
-    """The card as Markdown; without the graph of the training it has no part on errors."""
+    """The card as Markdown; without the training graph it has no part on errors."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     graph, best = result.trained_on, result.runs[result.best]

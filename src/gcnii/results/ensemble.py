@@ -63,7 +63,7 @@ Fit = TypeVar("Fit", Trees, LabelPropagation, CorrectAndSmooth)
 class Asked:
     """A graph whose nodes are to be answered.
 
-    known    the graph of the training, with the splits of the members' runs, whose nodes come first
+    known    the training graph, with the splits of the members' runs, whose nodes come first
              in `graph`; None where it is another graph, of which no label is known
     """
 
@@ -167,7 +167,7 @@ class Fitted(Member, Generic[Fit]):
     """A member that is no network, each of whose runs is kept as JSON.
 
     each  what answers for each run
-    said  what they say of the graph of the training, where it is at hand
+    said  what they say of the training graph, where it is at hand
     """
 
     name: str
@@ -406,7 +406,7 @@ class Ensemble(Trained):
         return REFIT in self.settings
 
     def divided(self, graph: Graph) -> Graph:
-        """The graph of the training with the splits that the members were trained on."""
+        """The training graph with the splits that the members were trained on."""
         if self.refitted:
             return every_label(graph)
         return folded(graph, self.folds) if self.folds else graph
@@ -540,7 +540,7 @@ class Ensemble(Trained):
         said: list[list[Probabilities]] = [[] for _ in self.blends]
         for member in self.members:
             answers = asked.of(member)
-            assert answers is not None  # it is the graph of the training
+            assert answers is not None  # it is the training graph
             for i, blend in enumerate(self.blends):
                 said[i].append(self._combined(answers, blend, asked)[chosen[i]])
         blends, losses, beside = [], np.zeros(len(self.members)), list[list[Document]]()

@@ -158,9 +158,10 @@ def fit(
     the second another: alpha=[0.1, 0.2], dropout=[0.5, 0.7] are two settings.  `run.setting` is the
     number of a run's setting, and `result.at(setting)` its result.  A GPU trains all at once.
 
-    Trainings are logged under the name `gcnii`, epochs at level DEBUG.  Ctrl-C, SIGTERM and SIGHUP
-    stop after the epoch, and the result is `interrupted`.  Start processes by "spawn": in a process
-    forked after a fit, torch has one thread.  Dropout masks depend on the order of the nodes.
+    Training runs are logged under the name `gcnii`, epochs at level DEBUG.  Ctrl-C, SIGTERM and
+    SIGHUP stop after the epoch, and the result is `interrupted`.  Start processes by "spawn": in a
+    process forked after a fit, torch has one thread.  Dropout masks depend on the order of the
+    nodes.
 
     Examples
     --------

@@ -181,7 +181,7 @@ class Trained(ABC):
         The scores of each run are divided by its temperature first, if it has one, and what its
         loss weighed the classes by is undone.  A mean of several runs has a temperature of its own.
         Of a portfolio, a node of the training whose label validated a fold is answered by the runs
-        that did not train on it.  Where the graph of the training has times, its validation nodes
+        that did not train on it.  Where the training graph has times, its validation nodes
         are answered by the graph as they found it, all others by the whole.
 
         Parameters
@@ -289,11 +289,11 @@ class Trained(ABC):
         raise InputError(f"this is one model, {self.title}, without members such as {name!r}")
 
     def knowing(self, graph: Graph) -> Self:
-        """The same, which may use the labels of the graph of its training, where it needs them."""
+        """The same, which may use the labels of its training graph, where it needs them."""
         return self
 
     def trainings(self, graph: Graph) -> list[Split]:
-        """The splits that the runs which predict were trained on, of the graph of the training."""
+        """The splits that the runs which predict were trained on, of the training graph."""
         return [graph.splits[self.runs[self.best].split]]
 
     def roles(self, graph: Graph) -> dict[str, Bools]:
@@ -316,7 +316,7 @@ class Trained(ABC):
 
     @property
     def whole_graph(self) -> Graph | None:
-        """The graph of the training, where it is in memory with its features and edges."""
+        """The training graph, where it is in memory with its features and edges."""
         return self.trained_on
 
     def with_positive(self, positive: int | None) -> Self:
@@ -416,7 +416,7 @@ class Trained(ABC):
         Parameters
         ----------
         graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
+            The training graph; default: the one it was trained on, loaded again if needed.
         device : {"auto", "cpu", "cuda"}
             Where to compute.
         baselines : bool
@@ -454,7 +454,7 @@ class Trained(ABC):
         path : path
             The file to write.
         graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
+            The training graph; default: the one it was trained on, loaded again if needed.
         device : {"auto", "cpu", "cuda"}
             Where to compute.
         overwrite : bool
@@ -486,7 +486,7 @@ class Trained(ABC):
         Parameters
         ----------
         graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
+            The training graph; default: the one it was trained on, loaded again if needed.
         node : str or int
             Its name, or its number if the graph has no names.
         label : str or int, optional
@@ -494,7 +494,7 @@ class Trained(ABC):
         against : str or int, optional
             Another label: explain what sets the first one apart from it.
         top : int
-            Number of nodes, features and links to list.
+            Number of nodes, features and edges to list.
         device : {"auto", "cpu", "cuda"}
             Where to compute.
 
@@ -544,7 +544,7 @@ class Trained(ABC):
         coverage: float | None = None,
         kind: Sets = "lac",
     ) -> DataFrame:
-        """Label nodes that were not in the graph of the training.
+        """Label nodes that were not in the training graph.
 
         Parameters
         ----------
@@ -553,7 +553,7 @@ class Trained(ABC):
         edges : data frame
             Edges that link new nodes to old ones, or to each other.
         graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
+            The training graph; default: the one it was trained on, loaded again if needed.
         device : {"auto", "cpu", "cuda"}
             Where to compute.
         ensemble : bool
@@ -568,7 +568,7 @@ class Trained(ABC):
         Returns
         -------
         pandas.DataFrame
-            A row for each new node.  Where the model was trained on linked nodes, one without links
+            A row for each new node.  Where the model was trained on linked nodes, one without edges
             is answered by its features alone, and its `basis` is "features" instead of "model".
         """
         from gcnii.inference.new_nodes import predict_new
@@ -592,7 +592,7 @@ class Trained(ABC):
         Parameters
         ----------
         graph : Graph, optional
-            The graph of the training; default: the one it was trained on, loaded again if needed.
+            The training graph; default: the one it was trained on, loaded again if needed.
         coverage : float
             The share of nodes whose set should contain the true class.
         device : {"auto", "cpu", "cuda"}
@@ -627,7 +627,7 @@ class Trained(ABC):
         Parameters
         ----------
         graph : Graph, optional
-            A graph with the features of the training; default: the graph of the training, which is
+            A graph with the features of the training; default: the training graph, which is
             loaded again if needed.
         coverage : float
             The share of nodes whose interval should contain the true number.
@@ -675,7 +675,7 @@ class Trained(ABC):
         if graph.weighted != self.origin.weighted:
             has, others = ("has", "none") if graph.weighted else ("has no", "some")
             notice(
-                f"{graph.name} {has} edge weights, but the graph of the training had {others}; "
+                f"{graph.name} {has} edge weights, but the training graph had {others}; "
                 "edges without a weight count 1"
             )
         graph = self._with_types(graph)
@@ -697,7 +697,7 @@ class Trained(ABC):
         known = self.origin.edge_type_names
         if known is None and graph.typed:
             notice(
-                f"{graph.name} has types of edges, but the graph of the training had none; all "
+                f"{graph.name} has types of edges, but the training graph had none; all "
                 "edges count alike"
             )
             return replace(graph, edge_types=None, edge_type_names=None)

@@ -110,7 +110,7 @@ class Served:
             rule = _rule(result, graph, coverage, device)
         elif coverage is not None:
             raise InputError(
-                "sets and intervals need the graph of the training, and this is another; ask for "
+                "sets and intervals need the training graph, and this is another; ask for "
                 "none (no --coverage)"
             )
         result = result.scored(graph, device)

@@ -368,7 +368,7 @@ def refuse_types(model: str, recipe: Recipe) -> None:
     if recipe.geometry != "none":
         who = f"the neighbours of the geometry {recipe.geometry} have"
     elif recipe.diffusion != "none":
-        who = f"the links of the diffusion {recipe.diffusion} have"
+        who = f"the edges of the diffusion {recipe.diffusion} have"
     elif recipe.batches == "neighbours":
         who = "sampled neighbours have"
     elif not MODELS[model].uses_types:

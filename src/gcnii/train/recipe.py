@@ -251,7 +251,7 @@ class Recipe:
         search=Choice(("symmetric", "walk")),
     )
     diffusion: Diffusion = setting(
-        "none", "replace the links by a diffusion over them (GDC)", neutral="none"
+        "none", "replace the edges by a diffusion over them (GDC)", neutral="none"
     )
     teleport: float = setting(
         0.05,
@@ -267,13 +267,13 @@ class Recipe:
     )
     top_k: int = setting(
         128,
-        "number of a diffusion's largest links to keep per node; 0: use threshold",
+        "number of a diffusion's largest edges to keep per node; 0: use threshold",
         NOT_NEGATIVE,
         unused_when=NO_DIFFUSION,
     )
     threshold: float = setting(
         1e-4,
-        "with top_k 0, keep a diffusion's links of at least this weight",
+        "with top_k 0, keep a diffusion's edges of at least this weight",
         NOT_NEGATIVE,
         unused_when=NO_DIFFUSION,
     )
@@ -283,11 +283,11 @@ class Recipe:
         neutral="none",
     )
     drop_edge: float = setting(
-        0.0, "share of links left out in each epoch (DropEdge)", SHARE, 0.0, batched=True
+        0.0, "share of edges left out in each epoch (DropEdge)", SHARE, 0.0, batched=True
     )
     drop_form: DropForm = setting(
         "entries",
-        "leave out links one direction at a time, or both directions together",
+        "leave out edges one direction at a time, or both directions together",
         unused_when=("drop_edge", (0.0,)),
     )
 

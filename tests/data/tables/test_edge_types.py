@@ -122,7 +122,7 @@ def test_new_nodes_are_joined_by_edges_of_known_types(result):
 @pytest.mark.parametrize(
     ("kind", "error"),
     [
-        (["c"], "edges has edges of the type 'c', unlike the graph of the training, whose types"),
+        (["c"], "edges has edges of the type 'c', unlike the training graph, whose types"),
         (None, "are of the types a, b; edges needs a column of types, too"),
     ],
 )

@@ -89,7 +89,7 @@ def test_the_cut_is_the_one_that_processes_would_make(kind, tmp_path):
 def test_a_diffusion_needs_the_whole_graph(tmp_path):
     piece, _ = pieces_of(graph_of(n=60), tmp_path / "graph", 2, 2)
     recipe = make_plan("gcnii", {"diffusion": "ppr"}, piece).recipe
-    with pytest.raises(InputError, match="a diffusion needs all links of csbm, and its parts hold"):
+    with pytest.raises(InputError, match="a diffusion needs all edges of csbm, and its parts hold"):
         AdjacencyRows.of_piece(piece, recipe)
 
 

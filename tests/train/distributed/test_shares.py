@@ -59,7 +59,7 @@ def test_metis_leaves_no_process_without_nodes_and_cuts_fewer_links_than_blocks(
 
 def test_without_metis_it_is_said_what_blocks_cost(monkeypatch):
     monkeypatch.setattr(cutting, "metis", lambda A, parts: None)
-    with pytest.warns(UserWarning, match=r"pymetis is not installed.* \d+% of its links"):
+    with pytest.warns(UserWarning, match=r"pymetis is not installed.* \d+% of its edges"):
         labels = cutting.partition(adjacency(data.load("csbm", n=60)), 3)
     assert np.array_equal(labels, cutting.blocks(60, 3))
 
@@ -73,7 +73,7 @@ def test_models_that_look_at_single_links_say_that_they_cannot():
 
 
 def test_batches_and_too_many_processes_are_refused():
-    with pytest.raises(InputError, match="the full graph on its own links, got batches clusters"):
+    with pytest.raises(InputError, match="the full graph on its own edges, got batches clusters"):
         refuse(make_plan("gcnii", {"batches": "clusters"}), 100, 2)
     with pytest.raises(InputError, match="a graph of 3 nodes cannot be cut over 4 processes"):
         refuse(make_plan("gcnii", {}), 3, 4)

@@ -58,7 +58,7 @@ def partition(A: sp.csr_array, parts: int) -> Labels:
         share = f"{100 * crossing(A, labels):.0f}%"
         notice(
             f"pymetis is not installed, so the graph is cut into {parts} blocks of nodes in the "
-            f"order given, and {share} of its links join two of them: every layer "
+            f"order given, and {share} of its edges join two of them: every layer "
             "sends the rows at their ends. Install it with: pip install 'gcnii[metis]'"
         )
     if len(np.unique(labels)) < parts:
@@ -182,7 +182,7 @@ class AdjacencyRows:
         refuse_loops(recipe.norm, recipe.loops)
         if recipe.diffusion != "none":
             raise InputError(
-                f"a diffusion needs all links of {piece.name}, and its parts hold some each; train "
+                f"a diffusion needs all edges of {piece.name}, and its parts hold some each; train "
                 "on the graph in one file, or without a diffusion"
             )
         assert piece.places is not None
@@ -518,7 +518,7 @@ def refuse(plan: Plan, n: int, size: int) -> None:
     if recipe.batches != "full" or recipe.geometry != "none":
         which = f"batches {recipe.batches}" if recipe.batches != "full" else "a geometry"
         raise InputError(
-            f"several processes train the full graph on its own links, got {which}; start it "
+            f"several processes train the full graph on its own edges, got {which}; start it "
             "without torchrun"
         )
     if recipe.scale == "quantile" or plan.structure != "none":
