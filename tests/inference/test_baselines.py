@@ -12,7 +12,6 @@ from support import knobs
 
 import gcnii
 from gcnii import data
-from gcnii.analysis import regression
 from gcnii.inference import baselines
 from gcnii.inference.baselines import (
     OF_LABELS,
@@ -22,7 +21,7 @@ from gcnii.inference.baselines import (
     tie,
     training_rows,
 )
-from gcnii.members import trees
+from gcnii.members import linear, trees
 from gcnii.targets import SeveralLabels, target_of
 
 
@@ -83,8 +82,8 @@ def test_features_that_are_sparse_stay_sparse(blocks, monkeypatch):
 
 
 def test_many_training_nodes_are_sampled(blocks, monkeypatch):
-    monkeypatch.setattr(regression, "WORK", 0)
-    monkeypatch.setattr(regression, "FEWEST", 10)
+    monkeypatch.setattr(linear, "WORK", 0)
+    monkeypatch.setattr(linear, "FEWEST", 10)
     rows = training_rows(blocks, blocks.splits[0])
     assert len(rows) == 10
     assert blocks.splits[0].train[rows].all()

@@ -13,9 +13,18 @@ from gcnii.graph import Graph
 from gcnii.inference.neighbourhood import Neighbourhoods, Surroundings
 from gcnii.inference.new_nodes import OldNodes
 from gcnii.inference.predict import SetRule, answered
+from gcnii.members.linear import Linear
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
-from gcnii.results.ensemble import Blend, Boosted, Ensemble, Networks, Propagated, Smoothed
+from gcnii.results.ensemble import (
+    Blend,
+    Boosted,
+    Ensemble,
+    Networks,
+    Propagated,
+    Regressed,
+    Smoothed,
+)
 from gcnii.results.fit import fit
 from gcnii.targets import SeveralLabels
 
@@ -101,6 +110,26 @@ def test_every_kind_of_member_answers_as_in_the_whole_graph(members, kind):
     # Correct & Smooth has the answers of its base for old nodes as they were.
     atol = 0.03 if kind == "correct and smooth" else 1e-5
     np.testing.assert_allclose(near, exact, atol=atol)
+
+
+def test_linear_regression_answers_new_nodes_by_their_own_columns():
+    y = np.asarray(GRAPH.X[:, :1], np.float64)
+    graph = replace(GRAPH, y=y, classes=None, targets=("amount",))
+    result = trained(graph, "mlp", epochs=3)
+    linear = Regressed("linear", result.runs, (Linear.fit(graph, graph.splits[0]),))
+    alone = Ensemble(
+        origin=result.origin,
+        runs=result.runs,
+        device="cpu",
+        members=(linear,),
+        blends=(Blend((0,), (1.0,)),),
+        shared=result.recipe,
+        folds=0,
+        losses=(0.0,),
+    )
+    near, exact, said = near_and_exact(alone, graph, 0)
+    np.testing.assert_allclose(near, exact, rtol=1e-9)
+    assert said
 
 
 def test_an_ensemble_blends_what_its_members_say(members):

@@ -136,4 +136,4 @@ def test_a_lost_trial_is_worse_than_any_error():
 def test_the_lead_of_one_ensemble_over_another_has_an_error_over_the_nodes(grid, ensemble):
     lead = Difference.of(ensemble, ensemble.member(ensemble.members[0].name))
     assert lead.error > 0
-    assert str(lead).endswith(number_shown(lead.error))
+    assert str(lead).endswith(f"± {lead.error:.3f}")

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax
 
 from gcnii.graph import Features
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-ROWS, WORK = 20_000, 50_000_000  # rows that one is fitted to; times their entries and classes
-FEWEST = 1000
-
-
-def affordable(rows: Ints, X: Features, k: int) -> Ints:
-    """These rows of X, or a sample of them where a regression on k classes would take long."""
-    entries = X.nnz / X.shape[0] if isinstance(X, sp.csr_array) else X.shape[1]
-    most = int(np.clip(WORK / (max(entries, 1) * k), FEWEST, ROWS))
-    if len(rows) <= most:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
 
 def regression(

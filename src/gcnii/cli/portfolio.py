@@ -32,7 +32,9 @@ from gcnii.train.plan import AUTO
 from gcnii.tuning.portfolio import Course, Effort, prepared
 from gcnii.tuning.refit import ALL, budget_before, refit_folder, refitted
 
-OTHERS = 3  # members that are no networks: label propagation, trees, and trees without the graph
+# Members that are no networks: label propagation, trees, and trees without the graph; of numbers,
+# linear regression as well.
+OTHERS = 3
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,8 @@ def _members_bar(course: Course, *, hidden: bool) -> Iterator[Callable[[str], No
 
     def total() -> int:
         if len(set(begun)) == len(begun):
-            return max(len(course.points) + OTHERS, len(begun))
+            others = OTHERS + bool(course.graph.targets)
+            return max(len(course.points) + others, len(begun))
         return len(set(begun)) + len(course.members) * (len(course.layout) - 1)
 
     def said() -> str:

@@ -37,7 +37,7 @@ from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import Sparse, adjacency
-from gcnii.results.ensemble import Asked, Ensemble, Networks, Smoothed
+from gcnii.results.ensemble import Asked, Ensemble, Networks, Regressed, Smoothed
 from gcnii.results.result import Result, calibrated
 from gcnii.targets import LabelTarget, Target
 from gcnii.train.features import COLUMNS
@@ -474,9 +474,9 @@ class EnsembleAnswer:
     The scores of networks differ in scale, so that shares are of log-odds, which are the same unit
     in all: log p of the label, less the mean of log p over the classes.  They are linear in the
     scores, so that Euler's identity holds for them, too.  Of numbers, shares are of values, in
-    their units.  Correct & Smooth has the shares of the network that it corrects.  Trees and label
-    propagation have no gradient: they take part in the check by removal alone, and where they weigh
-    more than networks, links are ranked by removal.
+    their units, and linear regression has those of its columns.  Correct & Smooth has the shares of
+    what it corrects.  Trees and label propagation have no gradient: they take part in the check by
+    removal alone, and where they weigh more than the others, links are ranked by removal.
 
     A link joins two nodes, whichever way its edges go, since members differ in what they follow.
     """
@@ -489,17 +489,21 @@ class EnsembleAnswer:
         (self.blend,) = self.ensemble.answering(self.asked)
         every = self.ensemble.network_weights(self.blend)
         self.networks = {network: weight for network, weight in every.items() if weight}
+        self.lines = dict[Regressed, float]()
         self.weights, self.others = dict[str, float](), dict[str, float]()
         for member, weight in zip(ensemble.members, self.blend.weights, strict=True):
-            network = member.base if isinstance(member, Smoothed) else member
+            base = member.base if isinstance(member, Smoothed) else member
             if weight:
-                has = isinstance(network, Networks)
+                has = isinstance(base, Networks | Regressed)
                 (self.weights if has else self.others)[member.name] = weight
+                if isinstance(base, Regressed):
+                    self.lines[base] = self.lines.get(base, 0.0) + weight
         kept = self.ensemble.scored(graph, device).kept  # which a page has at hand
         assert kept is not None
         self.blended = kept.each[0]
         self.P = self._tempered(self.blended)
         ranking = sum(weight for one, weight in self.networks.items() if ranks(one.result.plan))
+        ranking += sum(self.weights.get(one.name, 0.0) for one in self.lines)  # links say nothing
         self.by_removal = ranking < ENOUGH
         seeing = any(member.sees != "features" for member in self.ensemble.weighty)
         self.unranked = "" if seeing else "no member looks at edges"
@@ -526,7 +530,19 @@ class EnsembleAnswer:
             _widened(network.shares(asked, partial(log_odds, network)).times(weight), d)
             for network, weight in self._runs(asked.node)
         )
-        return sum(each, none)
+        return sum([*each, *self._shares_of_lines(asked, d)], none)
+
+    def _shares_of_lines(self, asked: ExplainedScore, d: int) -> Iterator[Shares]:
+        """Those of linear regression, whose terms are all of the node itself."""
+        rows = self.ensemble.rows_for(asked.node, self.blend, self.asked)
+        for member, weight in self.lines.items():
+            for row in rows:
+                one, nodes = member.each[row], np.zeros(self.graph.n)
+                terms = one.terms(self.graph.X[[asked.node]], asked.label)
+                nodes[asked.node] = terms.sum()
+                score, bias = float(terms.sum() + one.b[asked.label]), float(one.b[asked.label])
+                own = Shares(score, nodes, terms, bias, abs(score)).times(weight / len(rows))
+                yield _widened(own, d)
 
     def effects(self, asked: ExplainedScore) -> Floats:
         """Of the blended probability, before its temperature, or value; by the gradients."""
@@ -569,7 +585,7 @@ class EnsembleAnswer:
             )
         if self.weights:
             yield f"shares are those of {_listed(self.weights)}, each times its weight"
-        if {one.name for one in self.networks} - self.weights.keys():
+        if {one.name for one in (*self.networks, *self.lines)} - self.weights.keys():
             yield "of what Correct & Smooth corrects, they are those before it"
         if self.others:
             yield (

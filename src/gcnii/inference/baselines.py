@@ -21,11 +21,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gcnii.analysis.degree import span
-from gcnii.analysis.regression import affordable
 from gcnii.files import Document
 from gcnii.graph import Features, Graph, Split
 from gcnii.members.forest import available
 from gcnii.members.known import Known
+from gcnii.members.linear import Linear, affordable, affordable_rows
 from gcnii.members.propagation import LabelPropagation
 from gcnii.members.trees import NARROW, WIDE, Columns, Trees, refusal, work
 from gcnii.propagation.adjacency import adjacency
@@ -35,7 +35,6 @@ from gcnii.targets.scores import Answers, percent, share
 from gcnii.targets.target import HALF, Floats, Ints
 
 CS = (0.1, 1.0, 10.0)  # inverse strengths of logistic regression
-ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # strengths of ridge regression
 MAJORITY, FEATURES, GRAPH = "majority", "logistic regression", "label propagation"
 MEAN, LINEAR = "mean", "linear regression"
 BOOSTED, BOOSTED_AROUND = "gradient boosting", "gradient boosting with neighbours"
@@ -153,15 +152,7 @@ def mean(graph: Graph, split: Split) -> Candidates:
 
 def linear_regression(graph: Graph, split: Split) -> Candidates:
     """Ridge regression on the features alone."""
-    from sklearn.linear_model import Ridge
-
-    rows = training_rows(graph, split)
-    y = graph.labels[rows]
-    for scaler in _scalers(graph):
-        X = scaler.fit(graph.X[rows]).transform(graph.X)
-        for alpha in ALPHAS:
-            fitted = Ridge(alpha=alpha).fit(X[rows], y)
-            yield np.asarray(fitted.predict(X)).reshape(graph.n, graph.k)
+    yield Linear.fit(graph, split).answers(graph.X)
 
 
 def label_propagation(graph: Graph, split: Split) -> Candidates:
@@ -200,7 +191,8 @@ def notes(graph: Graph, split: Split) -> Iterator[str]:
     yield from tie(graph, split)
     target, there = target_of(graph), int(split.train.sum())
     labels = isinstance(target, LabelTarget)
-    seen = {FEATURES if labels else LINEAR: len(training_rows(graph, split))}
+    fitted_to = training_rows if labels else affordable_rows
+    seen = {FEATURES if labels else LINEAR: len(fitted_to(graph, split))}
     if no_trees := available() or refusal(target):
         yield f"{BOOSTED} is left out: {no_trees}"
     else:

@@ -41,6 +41,7 @@ from gcnii.results.ensemble import (
     Member,
     Networks,
     Propagated,
+    Regressed,
     Smoothed,
 )
 from gcnii.results.result import Outputs, Probabilities, Result, Trained
@@ -312,6 +313,18 @@ class NearTrees(Kept):
         return np.stack(found)
 
 
+class Alone(Kept):
+    """Linear regression, which looks at the new nodes alone."""
+
+    def __init__(self, member: Regressed):
+        self.member = member
+
+    def answers(self, asked: Answering) -> Probabilities:
+        """(runs, new, k)."""
+        new = asked.ball(0).alone
+        return np.stack([one.answers(new.X) for one in self.member.each])
+
+
 class Spreading(Kept):
     """Label propagation, or Correct & Smooth over what another member says.
 
@@ -414,6 +427,8 @@ class Neighbourhoods:
     def _of_member(self, member: Member, asked: Asked) -> Kept:
         if isinstance(member, Networks):
             return networks(member.result, self.graph)
+        if isinstance(member, Regressed):
+            return Alone(member)
         labels = [known for run in member.runs if (known := asked.labels(run)) is not None]
         if isinstance(member, Boosted):
             return NearTrees(member, labels, asked.target)
@@ -433,7 +448,7 @@ class Neighbourhoods:
             if isinstance(kept, CutNetworks | NearNetworks):
                 scores = kept.scores(asked, self.radius)
                 said[name] = Networks("", kept.result).of_scores(scores)
-            elif isinstance(kept, NearTrees):
+            elif isinstance(kept, NearTrees | Alone):
                 said[name] = kept.answers(asked)
             elif isinstance(kept, Spreading):
                 base = kept.member.base.name if isinstance(kept.member, Smoothed) else None

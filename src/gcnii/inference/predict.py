@@ -16,11 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.analysis.regression import affordable, regression
+from gcnii.analysis.regression import regression
 from gcnii.errors import InputError, notice, some_of
 from gcnii.files import atomic_write, first_bytes, refuse_replacing
 from gcnii.graph import Graph
 from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
+from gcnii.members.linear import affordable
 from gcnii.results.result import Trained
 from gcnii.targets import LabelTarget, SeveralLabels, as_labels, target_of
 from gcnii.targets.target import Sets, conformal_sets, refuse_coverage

@@ -1,1 +1,1 @@
-"""What predicts labels without being a network: label propagation, and trees."""
+"""What predicts labels without being a network: label propagation, trees, regression."""

@@ -54,6 +54,7 @@ from gcnii.files import (
 )
 from gcnii.graph import Graph
 from gcnii.graph.columns import COLUMN, Columns
+from gcnii.members.linear import Linear
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
 from gcnii.results.card import card
@@ -66,6 +67,7 @@ from gcnii.results.ensemble import (
     Member,
     Networks,
     Propagated,
+    Regressed,
     Smoothed,
 )
 from gcnii.results.provenance import git_state
@@ -147,7 +149,7 @@ SHAPE = EITHER | {
     "curves_sha256": Maybe(str),
     "card_sha256": Maybe(str),
 }
-KINDS = {Boosted.kind, Propagated.kind, Smoothed.kind}
+KINDS = {Boosted.kind, Regressed.kind, Propagated.kind, Smoothed.kind}
 ENSEMBLE = EITHER | {
     "recipe": dict,  # checked by Recipe
     "metric": str,
@@ -758,6 +760,8 @@ def read_member(
         match document["kind"]:
             case Boosted.kind:
                 return Boosted(place.name, runs, tuple(map(Trees.of, each)))
+            case Regressed.kind:
+                return Regressed(place.name, runs, tuple(map(Linear.of, each)))
             case Propagated.kind:
                 return Propagated(place.name, runs, tuple(map(LabelPropagation.of, each)))
         if document.get("base") not in earlier:

@@ -26,6 +26,7 @@ from gcnii.graph import Features, Graph, Split
 from gcnii.graph.arrays import Labels
 from gcnii.graph.past import past
 from gcnii.members.known import Known
+from gcnii.members.linear import Linear
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
 from gcnii.nn import MODELS
@@ -56,7 +57,7 @@ TINY = 1e-12  # 0 has no logarithm
 # On 24 graphs, 25 steps or 20 halves of the nodes were no better.
 STEPS, BAGS = 10, 10
 BESIDE = ("roc_auc", "accuracy")  # in the leaderboard, where one of two classes is rare
-Fit = TypeVar("Fit", Trees, LabelPropagation, CorrectAndSmooth)
+Fit = TypeVar("Fit", Trees, Linear, LabelPropagation, CorrectAndSmooth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +232,18 @@ class Boosted(Fitted[Trees]):
         if known is None:
             known = trees.elsewhere(asked.graph.n)
         return trees.answers(asked.graph, known, threads=CPU_THREADS.number())
+
+
+@dataclass(frozen=True, eq=False)
+class Regressed(Fitted[Linear]):
+    """Linear regression of numbers."""
+
+    kind = "linear regression"
+    sees: ClassVar[Sees] = "features"
+
+    def answer(self, i: int, asked: Asked) -> Probabilities:
+        """By the columns alone, with or without labels."""
+        return self.each[i].answers(asked.graph.X)
 
 
 @dataclass(frozen=True, eq=False)

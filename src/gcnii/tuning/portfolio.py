@@ -29,6 +29,7 @@ from gcnii.files import CHECKPOINT, Document
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import Labels
 from gcnii.members.forest import available
+from gcnii.members.linear import Linear
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Columns, Trees, refusal
 from gcnii.nn import MODELS
@@ -44,6 +45,7 @@ from gcnii.results.ensemble import (
     Member,
     Networks,
     Propagated,
+    Regressed,
     Said,
     Smoothed,
     about_member,
@@ -66,8 +68,8 @@ from gcnii.train.stopping import Run, make_runs
 
 Effort: TypeAlias = Literal["quick", "standard", "best"]
 Show = Callable[[str], None]
-One = TypeVar("One", Trees, LabelPropagation, CorrectAndSmooth)
-Kind = TypeVar("Kind", Boosted, Propagated, Smoothed)
+One = TypeVar("One", Trees, Linear, LabelPropagation, CorrectAndSmooth)
+Kind = TypeVar("Kind", Boosted, Regressed, Propagated, Smoothed)
 Answered: TypeAlias = Mapping[int, Probabilities]
 
 
@@ -103,10 +105,11 @@ SLICE = 0.5  # of the time that is left, which one network may take
 FEWEST = 20  # labels, below which a drawn split stays as it is
 LIGHT = 0.05  # weight below which a member leaves after the first fold
 SPARE = 0.3  # weight of members that may leave, so that there is time for all folds
-SMOOTHED, ALWAYS = 2, ("mlp", "features")  # members over which Correct & Smooth is tried
+SMOOTHED = 2  # members over which Correct & Smooth is tried; of several splits, these
+ALWAYS = ("mlp", "features", "linear")
 PROBATION, FAR = 80, 0.1  # epochs after which a run leaves that is so far below another
 TINY = 1e-12  # 0 has no logarithm
-TREES, OWN_TREES, LABELS = "trees", "trees-own", "label-propagation"
+TREES, OWN_TREES, LABELS, LINEAR = "trees", "trees-own", "label-propagation", "linear"
 
 
 def prepared(
@@ -374,6 +377,8 @@ class Course:
             yield from self.points
             return
         yield LABELS
+        if self.graph.targets:
+            yield LINEAR
         if why := available() or refusal(target_of(self.divided)):
             self.left_out.append(why)
         else:
@@ -410,6 +415,10 @@ class Course:
         if name == LABELS:
             spread = self._fits(rows, lambda split, run: LabelPropagation.fit(self.divided, split))
             return self._graded(Propagated(name, *spread))
+        most = SLICE * self.clock.left
+        if name == LINEAR:
+            fitted = self._fits(rows, lambda split, run: Linear.fit(self.divided, split), most)
+            return self._graded(Regressed(name, *fitted))
         columns: Columns = "own" if name == OWN_TREES else "neighbourhood"
 
         def grow(split: Split, run: Run) -> Trees:
@@ -417,7 +426,6 @@ class Course:
                 self.divided, split, columns=columns, seed=run.seed, threads=half_the_cores()
             )
 
-        most = SLICE * self.clock.left
         return self._graded(Boosted(name, *self._fits(rows, grow, most)))
 
     @cached_property
@@ -588,7 +596,9 @@ class Course:
         able.sort(key=lambda one: fmean(run.val_loss for run in one.runs))
         if not self.folds and len({self.layout[i].split for i in rows}) > 1:
             able = [one for one in able if one.name in ALWAYS]
-        for base in able[:SMOOTHED]:
+        else:
+            able = able[:SMOOTHED]
+        for base in able:
             said = (asked.earlier or asked).of(base)
             assert said is not None
             answers = {run.seed: P for run, P in zip(base.runs, said, strict=True)}
@@ -670,8 +680,7 @@ def _trimmed(member: Member, rows: list[int]) -> Member:
     match member:
         case Networks(name, result):
             return Networks(name, result.part(rows))
-        case Boosted(name, runs, trees):
-            return Boosted(name, tuple(runs[i] for i in rows), tuple(trees[i] for i in rows))
-        case Propagated(name, runs, each):
-            return Propagated(name, tuple(runs[i] for i in rows), tuple(each[i] for i in rows))
-    return member
+        case Fitted(_, runs, each):
+            runs, each = (tuple(own[i] for i in rows) for own in (runs, each))
+            return replace(member, runs=runs, each=each, said=None)
+    raise AssertionError(f"{member.name} is of a kind that is not known")

@@ -18,6 +18,7 @@ from gcnii.data.splits import every_label
 from gcnii.errors import InputError, is_one_of
 from gcnii.files import CHECKPOINT, Document
 from gcnii.graph import Graph
+from gcnii.members.linear import Linear
 from gcnii.members.trees import FEWEST_ROUNDS, Trees
 from gcnii.results.bundle import MEMBERS, read_member, save_member
 from gcnii.results.ensemble import (
@@ -28,6 +29,7 @@ from gcnii.results.ensemble import (
     Member,
     Networks,
     Propagated,
+    Regressed,
     Smoothed,
 )
 from gcnii.results.fit import SILENT, Session, fit_plans
@@ -120,6 +122,10 @@ class _Again:
                 return self._networks(one, kept, runs, place)
             case Boosted():
                 return self._trees(one, kept, runs)
+            case Regressed():
+                split = self.whole.splits[0]
+                lines = (Linear.fit(self.whole, split, one.each[row]) for row in self.rows)
+                return Regressed(one.name, _typical(runs), tuple(lines))
             case Propagated():
                 each = tuple(one.each[row] for row in self.rows)
                 return Propagated(one.name, _typical(runs), each)
