@@ -168,8 +168,12 @@ class LabelEvaluation(Evaluation):
         """With the class that an order is of: `average precision of class fraud`."""
         if not SCORES[name].ranks or self.positive is None:
             return super().called(name)
-        what = "class" if self.confusion else "label"
-        return f"{SCORES[name].name} of {what} {shortened(self.positive)}"
+        return f"{SCORES[name].name} of {self.one_of} {shortened(self.positive)}"
+
+    @property
+    def one_of(self) -> str:
+        """What one of the k is called."""
+        return "class" if self.confusion else "label"
 
     def tables(self) -> Group:
         """Beside the scores: by class, probabilities, confusions and groups."""

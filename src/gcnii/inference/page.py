@@ -25,16 +25,16 @@ from gcnii.inference.evaluate import steps as evaluation_steps
 from gcnii.inference.explain import Explanation
 from gcnii.inference.predict import known_labels
 from gcnii.inference.tables import (
-    CALIBRATION,
     CONFUSIONS,
-    DECISION,
-    GRADED,
-    GROUPS,
-    RANKED,
+    NAMED,
+    Grid,
     ShownScore,
-    decision_rows,
+    calibration_grid,
+    class_grid,
+    decision_grid,
     decision_sentences,
-    number_rows,
+    group_grids,
+    number_grids,
 )
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
@@ -461,15 +461,14 @@ def draw_errors(name: str, y: Floats, values: Floats) -> list[Drawing]:
     ]
 
 
-def score_rows(evaluation: Evaluation) -> dict[str, list[ShownScore]]:
-    """By the score's name: the model's own, then that of each baseline."""
-    everyone, rows = (evaluation.scores, *evaluation.baselines.values()), {}
+def score_grid(evaluation: Evaluation) -> Grid:
+    """Every score of the model, then those of each baseline."""
+    columns, rows = (evaluation.scores, *evaluation.baselines.values()), []
     for name in evaluation.scores:
         worse = " (lower is better)" if SCORES[name].lower_is_better else ""
-        rows[evaluation.called(name) + worse] = [
-            ShownScore.named(name, one[name]) for one in everyone
-        ]
-    return rows
+        cells = (ShownScore.named(name, one[name]) for one in columns)
+        rows.append((evaluation.called(name) + worse, *cells))
+    return Grid(("score", evaluation.shown_model, *evaluation.baselines), rows)
 
 
 def write_page(
@@ -523,12 +522,12 @@ def page(
         verdict=verdict(result, evaluation),
         about=about(result, graph),
         predicting=predicting(result),
-        scores=score_rows(evaluation),
-        leaderboard=ensemble and board(ensemble),
+        named=NAMED,
+        scores=score_grid(evaluation),
+        leaderboard=ensemble and Grid(*board(ensemble), names=2),
         weighed=ensemble and how_weighed(ensemble),
         left_out=ensemble.left_out if ensemble else (),
         curves=curves_of(result),
-        score_of=ShownScore.of,
         **parts,
         settings=settings(result, graph),
         again=again(result, graph),
@@ -548,10 +547,9 @@ def _of_labels(
         "frequent": frequent_confusions(C, CONFUSIONS) if C.size else [],
         "calibration": _calibration(result, graph, device),
         "decision": evaluation.decision and _decision(evaluation.decision),
-        "graded": GRADED,
-        "ranked": RANKED,
-        "calibrated": CALIBRATION,
-        "groups": GROUPS,
+        "classes": class_grid(evaluation),
+        "by_class": calibration_grid(evaluation),
+        "groups": list(group_grids(evaluation)),
         "least_certain": certain,
         "most_surprising": surprising,
     }
@@ -570,20 +568,15 @@ def _of_numbers(
         "amount": number_shown,
         "most_surprising": _cards(result, graph, values, farthest, device, show),
         "errors": [one for name, y, own in pairs for one in draw_errors(name, y, own)],
-        "error_tables": list(number_rows(evaluation)),
+        "groups": list(number_grids(evaluation)),
     }
 
 
 def _decision(found: Document) -> Document:
-    """Sentences, heads and rows of the table of thresholds, and the curve."""
-    heads = (f"{found['class']} above, in %", *DECISION)
+    """What is said of the threshold, a table of others, and the curve."""
     drawings = [draw_decision(found)] if found["curve"] and found["points"] else []
-    return {
-        "sentences": list(decision_sentences(found)),
-        "heads": heads,
-        "rows": list(decision_rows(found)),
-        "drawings": drawings,
-    }
+    said = list(decision_sentences(found))
+    return {"sentences": said, "table": decision_grid(found), "drawings": drawings}
 
 
 def _calibration(result: Trained, graph: Graph, device: str) -> list[Drawing]:

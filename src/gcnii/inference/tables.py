@@ -8,9 +8,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from gcnii.errors import visible
@@ -27,16 +25,18 @@ GROUPS = {
     "degree": "neighbours",
     "homophily": "neighbours of its class",
     "distance": "steps to a training node",
+    "value": "true number",
 }
-NUMBER_GROUPS = {"degree": "neighbours", "value": "true number"}
 ERRORS, BIAS = ("mae", "bias"), "predicted - true"  # of a group of nodes
 SQUARE = 12  # classes of the largest confusion matrix that is shown
 CONFUSIONS = 10  # of the most frequent ones that are shown instead
 ROWS = 40  # of the table by class
-CALIBRATED = ("mean probability", "share of test nodes", "calibration error")
+CLASS_HEADS = ("precision", "recall", "F1", "ROC AUC", "average precision", "nodes", "predicted")
 GRADED, RANKED = ("precision", "recall", "f1"), ("roc_auc", "average_precision")
+CALIBRATED = ("mean probability", "share of test nodes", "calibration error")
 CALIBRATION = (("mean_probability", None), ("share", ""), ("error", None))  # places in a row
-LONGEST = 24  # characters of a class's name
+NAMED = ("class", "label", "number")  # heads of what is called as the data has it
+LONGEST = 24  # characters of such a name
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,18 @@ def _loss(value: float) -> str:
     return "–" if isnan(value) else f"{value:.3f}"
 
 
+class Grid(NamedTuple):
+    """A table for the terminal and for a page: heads, of which the first `names` are of names.
+
+    rows  of names, then of each a ShownScore, a text or a number of nodes
+    """
+
+    heads: tuple[str, ...]
+    rows: Sequence[Sequence[object]]
+    names: int = 1
+    title: str = ""
+
+
 def tables(evaluation: Evaluation, parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
     """Scores beside the baselines, a sentence on the graph, and what is of its kind alone."""
     helps = [evaluation.graph_helps.sentence] if evaluation.graph_helps else []
@@ -104,72 +116,110 @@ def tables(evaluation: Evaluation, parts: Iterable[RenderableType]) -> Iterator[
 
 def label_tables(evaluation: LabelEvaluation) -> Iterator[RenderableType]:
     """By class, probabilities, confusions, and groups of nodes."""
-    if evaluation.decision:
-        yield _decision(evaluation.decision)
-    yield from (_classes(evaluation), _calibration(evaluation))
+    if found := evaluation.decision:
+        yield Group(*map(Sentence, decision_sentences(found)), _table(decision_grid(found)))
+    classes, sure = class_grid(evaluation), calibration_grid(evaluation)
+    many, title = len(classes.rows), f"{classes.title}, {_who(evaluation)}"
+    if many > ROWS:
+        largest = np.argsort([-row["support"] for row in evaluation.classes], kind="stable")
+        classes = classes._replace(rows=[classes.rows[j] for j in largest[:ROWS]])
+        title += f"; the {ROWS} largest of {many}, --json or document() has all"
+    yield _table(classes._replace(title=title))
+    title = f"{sure.title}; the {ROWS} rarest of {many}, --json has all"
+    yield _table(sure if many <= ROWS else sure._replace(rows=sure.rows[:ROWS], title=title))
     if evaluation.confusion:
         yield _confusion(evaluation)
-    for name, rows in evaluation.groups.items():
-        yield _group(GROUPS[name], rows)
+    yield from map(_table, group_grids(evaluation))
 
 
 def number_tables(evaluation: NumberEvaluation) -> Iterator[RenderableType]:
     """By column, where there are several, and groups of nodes."""
-    for one in number_rows(evaluation):
-        table = plain_table(*one.heads, numbers=slice(one.names, None))
-        for row in one.rows:
-            table.add_row(*row)
-        yield Group(Text(f"{one.title}, {_who(evaluation)}"), table) if one.title else table
+    for one in number_grids(evaluation):
+        title = f"{one.title}, {_who(evaluation)}" if one.title else ""
+        yield _table(one._replace(title=title))
 
 
-class NumberRows(NamedTuple):
-    """A table of errors: its title, its heads, of which the first `names` are names, its rows."""
+def _table(grid: Grid) -> RenderableType:
+    table = plain_table(*grid.heads, numbers=slice(grid.names, None))
+    for row in grid.rows:
+        cells = [one.cell if isinstance(one, ShownScore) else str(one) for one in row]
+        long = (head in NAMED for head in grid.heads)
+        table.add_row(
+            *(shortened(one) if cut else one for one, cut in zip(cells, long, strict=True))
+        )
+    return Group(Text(grid.title), table) if grid.title else table
 
-    title: str
-    heads: tuple[str, ...]
-    names: int
-    rows: list[list[str]]
+
+def class_grid(evaluation: LabelEvaluation) -> Grid:
+    """Precision, recall, … of each class."""
+    rows = [
+        (
+            row["name"],
+            *(ShownScore.of(row, name, f"{name}_") for name in GRADED),
+            *(ShownScore.of(row, name).number for name in RANKED),
+            *(row["support"], row["predicted"]),
+        )
+        for row in evaluation.classes
+    ]
+    what = evaluation.one_of
+    return Grid((what, *CLASS_HEADS), rows, title=f"by {what}")
 
 
-def number_rows(evaluation: NumberEvaluation) -> Iterator[NumberRows]:
+def calibration_grid(evaluation: LabelEvaluation) -> Grid:
+    """Is the mean probability of each class its share of the nodes?"""
+    rows = [
+        (row["name"], *(ShownScore.of(row, *place) for place in CALIBRATION))
+        for row in evaluation.calibration["classes"]
+    ]
+    title = "probabilities by class in %, the rarest first"
+    return Grid((evaluation.one_of, *CALIBRATED), rows, title=title)
+
+
+def group_grids(evaluation: LabelEvaluation) -> Iterator[Grid]:
+    """Accuracy in each group of nodes."""
+    for name, groups in evaluation.groups.items():
+        rows = [(row["group"], row["nodes"], ShownScore.of(row, "accuracy", "")) for row in groups]
+        yield Grid((GROUPS[name], "nodes", "accuracy"), rows)
+
+
+def number_grids(evaluation: NumberEvaluation) -> Iterator[Grid]:
     """The scores of each column, where there are several; the errors of each group of nodes."""
     several = len(evaluation.targets) > 1
     if several:
         heads = ("number", *(SCORES[name].name for name in evaluation.scores), "mean")
-        yield NumberRows(
-            "by number", heads, 1, [_column(evaluation, e) for e in evaluation.targets]
-        )
-    for name, rows in evaluation.groups.items():
-        heads = (*(("number",) if several else ()), NUMBER_GROUPS[name], "nodes", "MAE", BIAS)
-        yield NumberRows("", heads, 1 + several, [_errors(row, several=several) for row in rows])
+        rows = [_column(evaluation, each) for each in evaluation.targets]
+        yield Grid(heads, rows, title="by number")
+    for name, groups in evaluation.groups.items():
+        heads = (*(("number",) if several else ()), GROUPS[name], "nodes", "MAE", BIAS)
+        yield Grid(heads, [_errors(row)[not several :] for row in groups], 1 + several)
 
 
 def _column(evaluation: NumberEvaluation, row: Document) -> list[str]:
     """The name of a column, its scores and the mean of its numbers."""
     scores = ((name, Estimate(**row[name])) for name in evaluation.scores)
     cells = (ShownScore.named(*one).cell for one in scores)
-    return [shortened(row["name"]), *cells, number_shown(row["mean"])]
+    return [row["name"], *cells, number_shown(row["mean"])]
 
 
-def _errors(row: Document, *, several: bool) -> list[str]:
-    """The errors of a group, with the name of the column where there are several."""
-    own = [shortened(row["target"])] if several else []
+def _errors(row: Document) -> list[str | int]:
+    """The column, the group, and its errors."""
     errors = (ShownScore.of(row, one, f"{one}_", number_shown).cell for one in ERRORS)
-    return [*own, row["group"], str(row["nodes"]), *errors]
+    return [row["target"], row["group"], row["nodes"], *errors]
 
 
 def _scores(evaluation: Evaluation) -> Group:
-    usual = evaluation.baselines[evaluation.usual]
+    own, usual = evaluation.scores, evaluation.baselines[evaluation.usual]
     heading = f"score{SCORES[evaluation.metric].in_percent}"
-    table = plain_table(heading, evaluation.shown_model, evaluation.usual)
     runs = len(evaluation.runs)
     what = f"mean of {runs} runs, 95 % interval over them" if runs > 1 else "95 % interval"
     over = evaluation.interval if runs == 1 else "each on its own split"
-    for name, estimate in evaluation.scores.items():
-        cells = (ShownScore.named(name, one).cell for one in (estimate, usual[name]))
-        table.add_row(evaluation.called(name), *cells)
+    rows = [
+        (evaluation.called(name), *(ShownScore.named(name, one[name]) for one in (own, usual)))
+        for name in own
+    ]
     title = f"{evaluation.shown_model} on {evaluation.graph}: test nodes, {what}, {over}"
-    return Group(Sentence(title), table)
+    heads = heading, evaluation.shown_model, evaluation.usual
+    return Group(Sentence(title), _table(Grid(heads, rows)))
 
 
 def decision_sentences(found: Document) -> Iterator[str]:
@@ -188,35 +238,29 @@ def decision_sentences(found: Document) -> Iterator[str]:
         )
 
 
-def decision_rows(found: Document) -> Iterator[tuple[str, ...]]:
+def decision_grid(found: Document) -> Grid:
     """The threshold, and others: above which probability, recall, precision, flagged of 1,000."""
-    for kept, row in ((True, found), *((False, one) for one in found["points"])):
-        yield (
-            f"{percent(row['threshold'])}{' (kept)' if kept else ''}",
+    rows = [
+        (
+            f"{percent(row['threshold'])}{' (kept)' if row is found else ''}",
             percent(row["recall"]) if row["recall"] is not None else "–",
             ShownScore.of(row, "precision", "precision_").cell,
             f"{row['flagged']:.0f}",
         )
+        for row in (found, *found["points"])
+    ]
+    heads = ("recall", "precision", "flagged of 1,000")
+    return Grid((f"{shortened(found['class'])} above, in %", *heads), rows)
 
 
-DECISION = ("recall", "precision", "flagged of 1,000")
-
-
-def _decision(found: Document) -> Group:
-    table = plain_table(f"{shortened(found['class'])} above, in %", *DECISION)
-    for row in decision_rows(found):
-        table.add_row(*row)
-    return Group(*map(Sentence, decision_sentences(found)), table)
-
-
-def _beside(evaluation: Evaluation) -> Table:
+def _beside(evaluation: Evaluation) -> RenderableType:
     """The score that the training was by, of each baseline, and the paired difference."""
-    metric = evaluation.metric
-    table = plain_table("beside it", evaluation.called(metric), "difference")
-    for name, scores in evaluation.baselines.items():
-        gap = _difference(evaluation.differences.get(name), SCORES[metric])
-        table.add_row(name, ShownScore.named(metric, scores[metric]).cell, gap)
-    return table
+    metric, leads = evaluation.metric, evaluation.differences
+    rows = [
+        (name, ShownScore.named(metric, one[metric]), _difference(leads.get(name), SCORES[metric]))
+        for name, one in evaluation.baselines.items()
+    ]
+    return _table(Grid(("beside it", evaluation.called(metric), "difference"), rows))
 
 
 def _difference(lead: Estimate | None, score: Score) -> str:
@@ -225,35 +269,6 @@ def _difference(lead: Estimate | None, score: Score) -> str:
         return "–"
     low, high = (score.difference(end) for end in (lead.low, lead.high))
     return f"{score.difference(lead.mean)}{'' if isnan(lead.low) else f' [{low}, {high}]'}"
-
-
-def _classes(evaluation: LabelEvaluation) -> Group:
-    heads = ("precision", "recall", "F1", "ROC AUC", "average precision", "nodes", "predicted")
-    several = "label" if not evaluation.confusion else "class"
-    table = plain_table(several, *heads)
-    rows = evaluation.classes
-    title = f"by {several}, {_who(evaluation)}"
-    if len(rows) > ROWS:
-        rows = tuple(sorted(rows, key=lambda row: -row["support"])[:ROWS])
-        title += f"; the {ROWS} largest of {len(evaluation.classes)}, --json or document() has all"
-    for row in rows:
-        graded = (ShownScore.of(row, name, f"{name}_").cell for name in GRADED)
-        ranked = (ShownScore.of(row, name).cell for name in RANKED)
-        table.add_row(shortened(row["name"]), *graded, *ranked, row["support"], row["predicted"])
-    return Group(Text(title), table)
-
-
-def _calibration(evaluation: LabelEvaluation) -> Group:
-    table = plain_table("label" if not evaluation.confusion else "class", *CALIBRATED)
-    rows = evaluation.calibration["classes"]
-    title = "probabilities by class in %, the rarest first"
-    if len(rows) > ROWS:
-        title += f"; the {ROWS} rarest of {len(rows)}, --json has all"
-    for row in rows[:ROWS]:
-        table.add_row(
-            shortened(row["name"]), *(ShownScore.of(row, *place).cell for place in CALIBRATION)
-        )
-    return Group(Text(title), table)
 
 
 def _who(evaluation: Evaluation) -> str:
@@ -267,26 +282,12 @@ def _confusion(evaluation: LabelEvaluation) -> RenderableType:
     names = [shortened(row["name"]) for row in evaluation.classes]
     C = np.array(evaluation.confusion)
     if len(names) > SQUARE:
-        return _most_confused(names, C)
-    table = plain_table("true class ↓, predicted →", *names)
-    for name, counts in zip(names, C, strict=True):
-        table.add_row(name, *(str(count) if count else "·" for count in counts))
-    return table
-
-
-def _most_confused(names: Sequence[str], C: NDArray[np.int64]) -> Group:
-    table = plain_table("true class", "predicted as", "nodes", numbers=slice(2, 3))
-    title = f"the {CONFUSIONS} most frequent confusions; --json or document() has them all"
-    for i, j, nodes in frequent_confusions(C, CONFUSIONS):
-        table.add_row(names[i], names[j], str(nodes))
-    return Group(Text(title), table)
-
-
-def _group(head: str, rows: Sequence[Document]) -> Table:
-    table = plain_table(head, "nodes", "accuracy")
-    for row in rows:
-        table.add_row(row["group"], str(row["nodes"]), ShownScore.of(row, "accuracy", "").cell)
-    return table
+        most = [(names[i], names[j], nodes) for i, j, nodes in frequent_confusions(C, CONFUSIONS)]
+        title = f"the {CONFUSIONS} most frequent confusions; --json or document() has them all"
+        return _table(Grid(("true class", "predicted as", "nodes"), most, 2, title))
+    counts = [[str(count) if count else "·" for count in row] for row in C]
+    rows = [(name, *row) for name, row in zip(names, counts, strict=True)]
+    return _table(Grid(("true class ↓, predicted →", *names), rows))
 
 
 def shortened(name: str) -> str:
