@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 import gcnii
-from gcnii.analysis import Checkup, Curve, DegreeGroup, LayerReport, SampledValue
+from gcnii.analysis import Checkup, LayerReport, SampledValue
 from gcnii.analysis.filters import Influence, Response, gcn_filter
 from gcnii.analysis.report import draw_figures, draw_influence, draw_layers, draw_response
 from gcnii.analysis.report import draw_study as draw_search
@@ -25,6 +25,7 @@ from gcnii.report.figures import (
     styles_of,
 )
 from gcnii_paper.report import figures
+from gcnii_paper.report.degree_curves import Curve, DegreeGroup
 from gcnii_paper.report.figures import ARMS, Arm, draw_figure1, draw_figure2
 from gcnii_paper.report.theory import draw_study as draw_theory
 from gcnii_paper.tables.cells import read_cells

@@ -6,7 +6,7 @@ The names that most users need:
     Doctor, compare_models         models examined before and after a short training
     SmoothnessMeter, Probe         the measurements of one state
     response, influence            the filter and the reach of a trained network
-    by_degree, curves              accuracy by the degree of the nodes
+    by_degree                      accuracy by the degree of the nodes
 """
 
 import warnings
@@ -21,10 +21,7 @@ from gcnii.analysis.checkup import ProbeBaseline as ProbeBaseline
 from gcnii.analysis.checkup import compare_models as compare_models
 from gcnii.analysis.checkup import diagnose as diagnose
 from gcnii.analysis.checkup import examine as examine
-from gcnii.analysis.degree import Curve as Curve
-from gcnii.analysis.degree import DegreeGroup as DegreeGroup
 from gcnii.analysis.degree import by_degree as by_degree
-from gcnii.analysis.degree import curves as curves
 from gcnii.analysis.degree import degrees as degrees
 from gcnii.analysis.filters import Influence as Influence
 from gcnii.analysis.filters import Learned as Learned
@@ -42,7 +39,9 @@ from gcnii.analysis.smoothing import SmoothnessMeter as SmoothnessMeter
 from gcnii.analysis.states import HiddenStates as HiddenStates
 from gcnii.analysis.states import Layer as Layer
 
+FIGURE_1 = ("Curve", "DegreeGroup", "curves")
 MOVED = {
+    **{name: f"gcnii_paper.report.degree_curves.{name}" for name in FIGURE_1},
     "Estimate": "gcnii.analysis.SampledValue",
     "Study": "gcnii_paper.theory.Study",
     "karate_club": "gcnii_paper.theory.karate_club",

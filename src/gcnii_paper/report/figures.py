@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import ttest_ind
 
-from gcnii.analysis import Curve, DegreeGroup, curves
 from gcnii.analysis.degree import HUB, span
 from gcnii.errors import InputError
 from gcnii.report.figures import (
@@ -29,6 +28,7 @@ from gcnii.report.figures import (
     shared_legend,
     styles_of,
 )
+from gcnii_paper.report.degree_curves import Curve, DegreeGroup, curves
 from gcnii_paper.tables.cells import Cell, MeasuredCell
 from gcnii_paper.tables.registry import CELLS
 

@@ -7,8 +7,8 @@ from math import inf
 import pytest
 from support.made_up_cells import measured
 
-from gcnii.analysis import Curve, DegreeGroup
 from gcnii.report.figures import inline_svg, save
+from gcnii_paper.report.degree_curves import Curve, DegreeGroup
 from gcnii_paper.report.figures import (
     Arm,
     ablation_arms,
