@@ -3,12 +3,14 @@
 import json
 import re
 import shlex
+from types import SimpleNamespace
 
 import pytest
 from support.command_line import BUNDLE_FILES, call, files
 from support.small_studies import WORDS, few_runs, finished
 
 import gcnii
+from gcnii.cli import tune
 from gcnii.tuning.storage import sqlite_url
 
 KEYS = {
@@ -133,6 +135,14 @@ def test_another_model_than_the_winner_is_refused(home, study):
         f"gcnii: a study holds settings of {study['winner']['model']}, got --model {other}; leave "
         "it out\n"
     )
+
+
+def test_what_is_not_found_is_said_before_all_else(home, study, monkeypatch):
+    short = SimpleNamespace(first="Nothing found: no class is told.", lines=lambda: ["after it"])
+    monkeypatch.setattr(tune, "short_form", lambda *_: short)
+    answer = call("tune", "pets", "--trials", 14, *SMALL, "--out", "a study", cwd=home)
+    first, *_, after, _, _, _, _ = answer.out.splitlines()
+    assert (first, after) == (short.first, "after it")
 
 
 def test_the_same_command_does_nothing_twice(home, study):

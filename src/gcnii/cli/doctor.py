@@ -46,6 +46,7 @@ from gcnii.cli.options import (
     own_command,
     print_json,
     refuse_unwritable,
+    words_of,
 )
 from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.data import neighbourhood
@@ -117,7 +118,7 @@ def doctor(
         A folder for the figures, as SVG and PNG.
     """
     commit()  # recorded at the end, when it might be another one
-    models, numbers = _words(model, "--model"), _numbers(depths)
+    models, numbers = words_of(model, "--model"), _numbers(depths)
     if trials < 0:
         raise InputError(f"--trials must be at least 0, got {trials}")
     if out:
@@ -272,15 +273,8 @@ def _print_deepest(found: Found) -> None:
         console.print(degree_table(graded), "")
 
 
-def _words(text: str, flag: str) -> list[str]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words:
-        raise InputError(f"{flag} is empty; give it words separated by commas")
-    return list(dict.fromkeys(words))
-
-
 def _numbers(text: str) -> list[int]:
-    words = _words(text, "--depths")
+    words = words_of(text, "--depths")
     if not all(
         word.isdecimal() and len(word) <= 10 and 0 < int(word) <= LARGEST_INT for word in words
     ):

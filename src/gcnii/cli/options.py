@@ -153,6 +153,14 @@ def flags_of(settings: Mapping[str, object]) -> list[str]:
     return words
 
 
+def words_of(text: str, flag: str, what: str = "it words") -> list[str]:
+    """The words of a flag that commas separate, each once."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise InputError(f"{flag} is empty; give {what} separated by commas")
+    return list(dict.fromkeys(words))
+
+
 def own_command() -> str:
     """This command, as it was typed."""
     return shlex.join(["gcnii", *sys.argv[1:]])

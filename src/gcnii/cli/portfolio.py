@@ -24,7 +24,7 @@ from gcnii.results.bundle import (
     finished_ensemble,
     save_claimed,
 )
-from gcnii.results.card import board, short_form
+from gcnii.results.card import ShortForm, board, short_form
 from gcnii.results.ensemble import REFIT, Ensemble
 from gcnii.results.fit import Calibrate, Session
 from gcnii.train.callbacks import lines_without_bar, make_progress
@@ -82,13 +82,13 @@ def combine(course: Course, how: Running, *, refit: bool) -> None:
     graph = course.graph
     folder = how.out or ensemble_folder(graph.name, graph.fingerprint, course.settings)
     refuse_unwritable(folder)
-    measured, again = _measured(course, folder, how), None
-    stopped = measured.interrupted
-    if refit and not stopped:
-        again = refit_folder(folder)
+    measured = _measured(course, folder, how)
+    stopped, again = measured.interrupted, refit_folder(folder) if refit else None
+    if again and not stopped:
         stopped = not _refit(measured, course, again, how)
-    bundles = Bundles(folder, None if stopped else again, offered=not refit and not stopped)
-    _print(measured, bundles, how)
+    _print(measured, folder, None if stopped else again, how)
+    if not (refit or stopped or how.json):
+        print("To train on every label for use: the same command with --refit all.")
     if stopped:
         print("gcnii: stopped; run the same command again to resume.", file=sys.stderr)
         sys.exit(1)
@@ -173,49 +173,40 @@ def print_members(course: Course, source: str, *, as_json: bool) -> None:
     table_console().print(table)
 
 
-@dataclass(frozen=True)
-class Bundles:
-    """Where the ensemble is that was measured, and the one that was refitted, if there is one.
-
-    offered  whether to say how to refit it
-    """
-
-    measured: Path
-    refitted: Path | None
-    offered: bool
-
-    def document(self) -> Document:
-        refitted = {} if self.refitted is None else {"refit_bundle": str(self.refitted)}
-        return {"bundle": str(self.measured), **refitted}
-
-    def lines(self) -> Iterator[str]:
-        yield bundle_line(self.refitted or self.measured)
-        if self.refitted:
-            yield f"It was trained on every label; {self.measured} is the bundle that was measured."
-        if self.offered:
-            yield "To train on every label for use: the same command with --refit all."
-
-
-def _print(ensemble: Ensemble, bundles: Bundles, how: Running) -> None:
+def _print(ensemble: Ensemble, folder: Path, again: Path | None, how: Running) -> None:
+    """What was measured, and where the bundles of it and of a refit are."""
     from gcnii.inference.evaluate import graph_helps  # not for those who train one model
 
     short, labels = short_form(ensemble, how.device), not ensemble.origin.targets
     helps = graph_helps(ensemble, how.device) if labels else None
     if how.json:
-        evaluation = {"evaluation": short.document() if short else None}
-        evaluation["graph_helps"] = helps.document() if helps else None
-        print_json(ensemble.summary() | bundles.document() | evaluation)
+        bundles = {"bundle": str(folder)} | ({"refit_bundle": str(again)} if again else {})
+        helped = {"graph_helps": helps.document() if helps else None}
+        print_json(ensemble.summary() | bundles | evaluation_of(short) | helped)
         return
-    if short and short.first:
-        say(short.first)
-        print()
+    after = say_first(short)
     table_console().print(leaderboard_table(ensemble))
     for sentence in ensemble.left_out:
         say(f"{sentence}.")
     print(f"\n{ensemble!r}")
-    for sentence in (*([helps.sentence] if helps else []), *(short.lines() if short else ())):
+    for sentence in (*([helps.sentence] if helps else []), *after):
         say(sentence)
-    print(*bundles.lines(), sep="\n")
+    print(bundle_line(again or folder))
+    if again:
+        print(f"It was trained on every label; {folder} is the bundle that was measured.")
+
+
+def say_first(short: ShortForm | None) -> list[str]:
+    """Say what comes before any table; return the sentences that come after it."""
+    if short and short.first:
+        say(short.first)
+        print()
+    return short.lines() if short else []
+
+
+def evaluation_of(short: ShortForm | None) -> Document:
+    """The short form in the JSON of a command."""
+    return {"evaluation": short.document() if short else None}
 
 
 def leaderboard_table(ensemble: Ensemble) -> Table:

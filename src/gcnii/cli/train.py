@@ -34,7 +34,14 @@ from gcnii.cli.options import (
     refuse_unwritable,
     seeds_of,
 )
-from gcnii.cli.portfolio import Running, asked_course, combine, print_members
+from gcnii.cli.portfolio import (
+    Running,
+    asked_course,
+    combine,
+    evaluation_of,
+    print_members,
+    say_first,
+)
 from gcnii.cli.terminal import say, table_console
 from gcnii.errors import InputError
 from gcnii.files import CHECKPOINT, Document, document_key, refuse_replacing
@@ -346,14 +353,12 @@ def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> N
     short = short_form(result, device)
     if as_json:
         about = {"bundle": str(bundle) if bundle else None}
-        print_json(result.summary() | about | {"evaluation": short.document() if short else None})
+        print_json(result.summary() | about | evaluation_of(short))
         return
-    if short and short.first:
-        say(short.first)
-        print()
+    after = say_first(short)
     table_console().print(_runs_table(result))
     print(f"\n{result!r}")
-    for line in short.lines() if short else ():
+    for line in after:
         say(line)
     if bundle:
         print(bundle_line(bundle))

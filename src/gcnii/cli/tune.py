@@ -26,8 +26,9 @@ from gcnii.cli.options import (
     print_json,
     refuse_below_one,
     refuse_unwritable,
+    words_of,
 )
-from gcnii.cli.portfolio import leaderboard_table
+from gcnii.cli.portfolio import evaluation_of, leaderboard_table, say_first
 from gcnii.cli.terminal import table_console
 from gcnii.cli.train import Threads
 from gcnii.errors import InputError, suggestion
@@ -109,7 +110,9 @@ def tune(
 
     refuse_below_one(trials=trials, seeds=seeds, jobs=jobs)
     limits = limits_of(budget, trials)
-    options, names, measured = _options(slurm), _names(models), _metric(metric)
+    options, measured = _options(slurm), _metric(metric)
+    what = "names from `gcnii models`,"
+    names = None if models is None else tuple(words_of(models, "--models", what))
     fixed = {name: value for name, value in settings.items() if value is not None}
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
     tuner = Tuner.of(
@@ -147,9 +150,10 @@ def _save_and_print(tuned: Tuned, tuner: Tuner, command: str, as_json: bool, dev
     picture = save(draw_study(document), tuner.folder / PICTURE)
     if as_json:
         about = {"bundle": str(tuner.folder), "picture": str(picture), "train": command}
-        print_json(document | about | {"evaluation": short.document() if short else None})
+        print_json(document | about | evaluation_of(short))
         return
-    _print(tuned, document, [*tuned.lines(), *(short.lines() if short else ())])
+    after = say_first(short)
+    _print(tuned, document, [*tuned.lines(), *after])
     print(f"\n{bundle_line(tuner.folder)}")
     print(f"picture: {picture}")
     which = "best setting alone" if isinstance(tuned.result, Ensemble) else "winner again"
@@ -175,15 +179,6 @@ def _kept(tuner: Tuner) -> str:
     found = f", the best {tuner.question.score.shown(best.score)} ({best.model})" if best else ""
     kept = "1 setting is" if done == 1 else f"{done} settings are"
     return f"{kept} kept{found}. Run the same command again to go on."
-
-
-def _names(models: str | None) -> tuple[str, ...] | None:
-    if models is None:
-        return None
-    names = tuple(name.strip() for name in models.split(",") if name.strip())
-    if not names:
-        raise InputError("--models is empty; give names from `gcnii models`, separated by commas")
-    return names
 
 
 def _metric(name: str) -> Metric:
