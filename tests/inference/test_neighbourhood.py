@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gcnii import Graph
-from gcnii.inference.baselines import (
+from gcnii.inference.groups import (
     NodeNeighbourhoods,
     by_degree,
     by_distance,

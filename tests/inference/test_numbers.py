@@ -11,7 +11,7 @@ from support.amounts import diffused
 
 from gcnii import InputError, fit
 from gcnii.inference.baselines import BOOSTED, BOOSTED_AROUND, GRAPH, LINEAR, MEAN
-from gcnii.inference.numbers import ranges
+from gcnii.inference.groups import ranges
 
 SMALL = {"layers": 2, "width": 8, "epochs": 40, "device": "cpu", "threads": 1}
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from gcnii import Graph, Split, fit
-from gcnii.inference.baselines import twins
+from gcnii.inference.groups import twins
 from gcnii.results.card import never_predicted, short_form
 from gcnii.targets import Classes
 from gcnii.train.recipe import Recipe

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from gcnii.tuning.study import Tuner
 
 PICTURE = "search.png"
+NAMES = "names from `gcnii models`,"
 MACHINES = rest(0, "If several machines search")
 Budget = Annotated[
     str | None,
@@ -111,8 +112,7 @@ def tune(
     refuse_below_one(trials=trials, seeds=seeds, jobs=jobs)
     limits = limits_of(budget, trials)
     options, measured = _options(slurm), _metric(metric)
-    what = "names from `gcnii models`,"
-    names = None if models is None else tuple(words_of(models, "--models", what))
+    names = None if models is None else tuple(words_of(models, "--models", NAMES))
     fixed = {name: value for name, value in settings.items() if value is not None}
     data = load_graph(graph, tables, offline=offline, quiet=quiet)
     tuner = Tuner.of(

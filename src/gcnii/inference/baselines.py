@@ -1,18 +1,14 @@
-"""What a model is compared with on the same split, and what its test nodes are like.
+"""Baselines: what a model is compared with on the same split.
 
-Baselines: the majority or the mean, the features alone, the graph alone, and trees.  What each may
-choose is chosen on the validation nodes; test nodes are only answered.  Neighbourhoods: accuracy by
-degree, by homophily and by distance to a label.  Twins: test nodes that equal a training node.
+The majority or the mean, the features alone, the graph alone, and trees.  What each may choose is
+chosen on the validation nodes; test nodes are only answered.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import pairwise
-from math import inf
+from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -20,18 +16,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.analysis.degree import span
-from gcnii.files import Document
 from gcnii.graph import Features, Graph, Split
 from gcnii.members.forest import available
 from gcnii.members.known import Known
 from gcnii.members.linear import Linear, affordable, affordable_rows
 from gcnii.members.propagation import LabelPropagation
 from gcnii.members.trees import NARROW, WIDE, Columns, Trees, refusal, work
-from gcnii.propagation.adjacency import adjacency
 from gcnii.targets import LabelTarget, Target, label_target_of, target_of
-from gcnii.targets.interval import wilson
-from gcnii.targets.scores import Answers, percent, share
+from gcnii.targets.scores import Answers
 from gcnii.targets.target import HALF, Floats, Ints
 
 CS = (0.1, 1.0, 10.0)  # inverse strengths of logistic regression
@@ -205,190 +197,3 @@ def notes(graph: Graph, split: Split) -> Iterator[str]:
             yield f"{name} saw {used:,} of the {there:,} training nodes, to save time"
     if graph.multilabel:
         yield "accuracy by degree, homophily and distance is for nodes with one label each"
-
-
-DEGREES = (0, 1, 2, 4, 8, 16, 32, 64)  # where the groups begin
-TINY = 10  # nodes of a group that is joined to the next
-QUARTERS = (0.25, 0.5, 0.75)
-FURTHEST = 3  # steps that are counted one by one
-
-Groups = dict[str, list[Document]]
-Nodes = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class NodeNeighbourhoods:
-    """Of each node of a graph; edges are taken in both directions and without their weights."""
-
-    graph: Graph
-
-    @cached_property
-    def A(self) -> sp.csr_array:
-        """(n, n) ones where two nodes are joined."""
-        A = adjacency(self.graph, "both", "remove")
-        return sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)
-
-    @cached_property
-    def degree(self) -> Ints:
-        """(n,) the number of neighbours."""
-        return np.asarray(np.diff(self.A.indptr), np.int64)
-
-    @cached_property
-    def homophily(self) -> Floats:
-        """(n,) the share of a node's labelled neighbours with its own label; NaN without any."""
-        graph, known = self.graph, np.flatnonzero(self.graph.labelled)
-        y = graph.labels
-        L = sp.csr_array((np.ones(len(known)), (known, y[known])), (graph.n, graph.k))
-        counts = sp.csr_array(self.A @ L)
-        same = np.asarray(counts.multiply(L).sum(1)).ravel()
-        return np.where(graph.labelled, share(same, np.asarray(counts.sum(1)).ravel()), np.nan)
-
-    def distance(self, train: Nodes) -> Floats:
-        """(n,) the steps to the nearest training node, up to three; infinity beyond."""
-        found = np.where(train, 0.0, inf)
-        for step in range(1, FURTHEST + 1):
-            reached = self.A @ np.isfinite(found).astype(np.float64) > 0
-            found = np.where(reached & np.isinf(found), step, found)
-        return found
-
-
-def groups(around: NodeNeighbourhoods, roles: Mapping[str, Nodes], right: Nodes) -> Groups:
-    """Accuracy by degree, by homophily and by distance, of test nodes that are right or wrong.
-
-    roles  the nodes that train and that test
-    """
-    test = roles["test"]
-    return {
-        "degree": by_degree(around.degree[test], right),
-        "homophily": by_homophily(around.homophily[test], right),
-        "distance": by_distance(around.distance(roles["train"])[test], right),
-    }
-
-
-def by_degree(degree: Ints, right: Nodes) -> list[Document]:
-    """In the spans of degrees."""
-    return _rows(degree_spans(degree), right)
-
-
-def degree_spans(degree: Ints) -> dict[str, Nodes]:
-    """Which nodes are in spans 0, 1, 2–3, 4–7, … 64 and more; a tiny one joins its neighbour."""
-    spans: list[tuple[float, float]] = []
-    for low, high in pairwise((*DEGREES, inf)):
-        if not _between(degree, low, high).any():
-            continue
-        if spans and _between(degree, *spans[-1]).sum() < TINY:
-            low, _ = spans.pop()
-        spans.append((low, high))
-    if len(spans) > 1 and _between(degree, *spans[-1]).sum() < TINY:
-        _, high = spans.pop()
-        spans[-1] = spans[-1][0], high
-    return {_span(*one): _between(degree, *one) for one in spans}
-
-
-def _between(degree: Ints, low: float, high: float) -> Nodes:
-    return np.asarray((degree >= low) & (degree < high))
-
-
-def _span(low: float, high: float) -> str:
-    return f"{low:g} and more" if high == inf else span(int(low), high)
-
-
-def by_homophily(homophily: Floats, right: Nodes) -> list[Document]:
-    """In quarters, and the nodes without a labelled neighbour."""
-    quarters = {
-        f"{low:.0%} to {min(high, 1):.0%}": (homophily >= low) & (homophily < high)
-        for low, high in pairwise((0.0, *QUARTERS, inf))
-    }
-    return _rows({**quarters, "no labelled neighbour": np.isnan(homophily)}, right)
-
-
-def by_distance(distance: Floats, right: Nodes) -> list[Document]:
-    """In steps to the nearest training node."""
-    steps = {str(step): distance == step for step in range(1, FURTHEST + 1)}
-    return _rows({**steps, "more, or none in reach": np.isinf(distance)}, right)
-
-
-def _rows(groups: Mapping[str, Nodes], right: Nodes) -> list[Document]:
-    """The accuracy in each group that has nodes."""
-    rows = []
-    for name, inside in groups.items():
-        if nodes := int(inside.sum()):
-            accuracy = float(right[inside].mean())
-            low, high = wilson(accuracy, nodes)
-            ends = {"low": low, "high": high}
-            rows.append({"group": name, "nodes": nodes, "accuracy": accuracy, **ends})
-    return rows
-
-
-FEWEST_TWINS = 5  # that are worth a word
-SHARE = 0.05  # of the test nodes, likewise
-LEAST_LINKS = 2  # a single shared neighbour is not evidence of a copy
-DISTINCT = 0.5  # of the rows of X; if fewer differ, equal ones are no sign of a copy
-
-
-@dataclass(frozen=True, eq=False)
-class Twins:
-    """Test nodes that equal a training node in something, so that a model can copy its label.
-
-    Chameleon and Squirrel are full of them (Platonov et al., ICLR 2023): pages with the same links.
-
-    alike  "neighbours" or "features"
-    copied (n test nodes,) whether there is such a training node
-    same   the share of them that has its label
-    """
-
-    alike: str
-    copied: NDArray[np.bool_]
-    same: float
-
-    def sentence(self, right: NDArray[np.bool_]) -> str:
-        """A warning, if copying answers more than the model does elsewhere; else ""."""
-        twins, all_nodes = int(self.copied.sum()), len(self.copied)
-        rest = float(right[~self.copied].mean()) if twins < all_nodes else 0.0
-        if twins < max(FEWEST_TWINS, SHARE * all_nodes) or self.same <= rest:
-            return ""
-        others = "there are no others" if twins == all_nodes else f"on the others, {percent(rest)}"
-        return (
-            f"{twins} of {all_nodes} test nodes ({twins / all_nodes:.0%}) have the same "
-            f"{self.alike} as a training node, and {self.same:.0%} of them its label, so that a "
-            f"model can copy it ({others} % are right); remove duplicated nodes, or split by them"
-        )
-
-
-def twins(graph: Graph, split: Split) -> Iterator[Twins]:
-    """By their neighbours (where edges have a direction, those that they point to); by features."""
-    train, test = np.flatnonzero(split.train), np.flatnonzero(split.test)
-    A = adjacency(graph, "out", "remove")
-    several = np.diff(A.indptr) >= LEAST_LINKS
-    links = _keys(A, np.concatenate([train, test]))
-    yield _matched(graph, "neighbours", links, train, test, several)
-    rows = _keys(graph.X, np.concatenate([train, test]))
-    if len(set(rows.values())) >= DISTINCT * len(rows):
-        yield _matched(graph, "features", rows, train, test, np.ones(graph.n, bool))
-
-
-def _matched(
-    graph: Graph,
-    alike: str,
-    keys: dict[int, int],
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
-    asked: NDArray[np.bool_],
-) -> Twins:
-    first = {keys[i]: i for i in train[::-1]}
-    partner = np.array([first.get(keys[i], -1) if asked[i] else -1 for i in test])
-    copied = partner >= 0
-    y = graph.labels.reshape(graph.n, -1)
-    equal = (y[test[copied]] == y[partner[copied]]).all(1)
-    same = float(equal.mean()) if copied.any() else 0.0
-    return Twins(alike, copied, same)
-
-
-def _keys(X: Features, nodes: NDArray[np.int64]) -> dict[int, int]:
-    """A number for the row of each of these nodes, the same for equal rows."""
-    A = sp.csr_array(X[nodes])
-    A.eliminate_zeros()  # among them -0.0
-    A.sort_indices()
-    rows = (slice(*ends) for ends in pairwise(A.indptr))
-    keys = (hash((A.indices[row].tobytes(), A.data[row].tobytes())) for row in rows)
-    return dict(zip(nodes.tolist(), keys, strict=True))

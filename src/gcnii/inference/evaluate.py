@@ -29,16 +29,13 @@ from gcnii.inference.baselines import (
     LINEAR,
     MAJORITY,
     MEAN,
-    NodeNeighbourhoods,
     baseline,
     baselines_of,
-    groups,
     notes,
     tie,
-    twins,
 )
 from gcnii.inference.decision import decision
-from gcnii.inference.numbers import by_target, error_groups
+from gcnii.inference.groups import NodeNeighbourhoods, by_target, error_groups, groups, twins
 from gcnii.inference.tables import ShownScore, label_tables, number_tables, shortened, tables
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.card import never_predicted, nothing_found, unbeaten
