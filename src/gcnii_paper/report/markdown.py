@@ -14,10 +14,10 @@ from statistics import fmean
 
 from gcnii.report.tables import markdown_table
 from gcnii_paper.documents import listed, prose
-from gcnii_paper.report.beyond import BeyondRow
 from gcnii_paper.report.figures import Claim, PaperFigure
 from gcnii_paper.report.grid import MARKS, Grid, TableCell, grid, notes
 from gcnii_paper.report.sentences import HERE, PRINTED, table_claims
+from gcnii_paper.standing import BeyondRow
 from gcnii_paper.tables import table1
 from gcnii_paper.tables.cells import MeasuredCell
 from gcnii_paper.tables.registry import TITLES

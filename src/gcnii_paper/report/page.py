@@ -15,6 +15,7 @@ from gcnii_paper.report.figures import PaperFigure, figures
 from gcnii_paper.report.grid import MARKS, grid
 from gcnii_paper.report.markdown import takeaway
 from gcnii_paper.report.sentences import table_claims
+from gcnii_paper.standing import beyond_rows
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
 from gcnii_paper.tables.registry import CELLS
 
@@ -36,7 +37,7 @@ def page(
         figures={one.name: one for one in drawn},
         sentences=table_claims(measured),
         visits=list(visits),
-        beyond=told.beyond_rows(measured, folder=beyond),
+        beyond=beyond_rows(measured, folder=beyond),
         told=told,
         captions=CAPTIONS,
         words=list(MARKS),
