@@ -236,8 +236,8 @@ SHAPE = {
     ],
 }
 # Settings of a trial of our own before the studies, with test scores beside those of validation.
-# Its best by validation are among the first points of every search with few labels (VIEWS, MILD,
-# LOOSE).
+# Its best by validation are among the first points of every search with few labels (views, mild and
+# loose of good.toml).
 EARLIER = {"cora": 11, "citeseer": 12, "pubmed": 21}
 GONE = {("row_norm", "length"), ("head", "all")}  # options that GCNII+ had
 DIGITS = 4  # of a trial's scores that are kept

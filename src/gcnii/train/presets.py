@@ -132,7 +132,7 @@ PORTFOLIO = tuple(
     Point(name, **one) for name, one in tomllib.loads(POINTS.read_text("utf-8")).items()
 )
 _GIVEN = {point.name: point.settings for point in PORTFOLIO}
-FEW, SOME, MANY = _GIVEN["gcnii"], _GIVEN["gcnii-mild"], _GIVEN["gcnii-table"]
+SOME, MANY = _GIVEN["gcnii-mild"], _GIVEN["gcnii-table"]
 # GCNII+ without its options.
 PLAIN: Settings = {
     **{"product_first": False, "row_norm": "none", "head": "last", "residual": False},

@@ -10,9 +10,11 @@ were good on many graphs: with them small budgets already pay.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from math import ceil
 from pathlib import Path
 from typing import TypeAlias
@@ -43,7 +45,7 @@ from gcnii.train.plan import (
     model_defaults,
     model_hints,
 )
-from gcnii.train.presets import FEW, MANY, PLAIN, SOME, Point, portfolio
+from gcnii.train.presets import PLAIN, PORTFOLIO, Point, portfolio
 from gcnii.train.recipe import RECIPE_FIELDS, recipe_hints
 from gcnii.train.stopping import make_runs
 from gcnii.tuning.portfolio import EXTENTS, Course, prepared
@@ -419,61 +421,18 @@ def _divided_anew(graph: Graph, split: Split, seed: int) -> Split:
 GoodPoint = tuple[str, Settings]
 
 
-def _plus(settings: Settings, layers: int, width: int, **more: object) -> GoodPoint:
-    same = {"input_dropout": settings["dropout"]}
-    return "gcnii-plus", {**PLAIN, **same, **settings, "layers": layers, "width": width, **more}
+def _good() -> Iterator[GoodPoint]:
+    """The points of good.toml; what is not said of GCNII+ is as it is in GCNII."""
+    said = tomllib.loads(Path(__file__).with_name("good.toml").read_text("utf-8"))
+    known = {point.name: point.settings for point in PORTFOLIO} | said["settings"]
+    for block in said["points"]:
+        models, names = block.pop("models"), block.pop("of")
+        for settings, model in product((known[name] for name in names), models):
+            plain = {"input_dropout": settings.get("dropout"), **PLAIN}
+            yield model, {**(plain if model == "gcnii-plus" else {}), **settings, **block}
 
 
-def _deep(chosen: Settings, layers: int, width: int) -> list[GoodPoint]:
-    """GCNII, under its own name for a search that asks for it."""
-    point = _plus(chosen, layers, width)
-    return [point, ("gcnii", {**chosen, "layers": layers, "width": width})]
-
-
-# Hardly regularised, in addition to GCNII's points in the portfolio.
-FREE: Settings = {
-    **{"alpha": 0.2, "lam": 1.5, "dropout": 0.1},
-    **{"lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5},
-}
-WIDE: Settings = {"width": 256, "lr": 0.01, "decay_conv": 1e-5, "decay_dense": 1e-5}
-NORMED: Settings = {"self_weight": True, "batch_norm": True}
-# Where a node's neighbours tell its class, but not by being like it: Chameleon, Squirrel.
-LINKS: Settings = {"product_first": True, "loops": "none", "row_norm": "layer"}
-# Where a node's own features tell most: web pages of universities.
-FEATURES: Settings = {
-    **{"head": "features", "loops": "none", "direction": "both", "scale": "length"},
-    **{"alpha": 0.8, "lam": 1.0, "lr": 0.01, "input_dropout": 0.0},
-}
-# With a norm and a linear residual, as Luo et al. (2024) tuned GCN.
-TUNED: Settings = {"row_norm": "layer", "residual": True}
-# With few labels: views that are pulled together (GRAND).
-VIEWS: Settings = {
-    **{"views": 4, "drop_node": 0.3, "consistency": 1.0, "sharpen": 0.3, "warm_up": 300},
-    **{"alpha": 0.2, "lam": 1.0, "dropout": 0.5, "input_dropout": 0.6},
-    **{"lr": 0.01, "decay_conv": 0.01, "decay_dense": 5e-4},
-}
-MILD: Settings = VIEWS | {
-    **{"warm_up": 100, "sharpen": 0.5, "drop_node": 0.5, "alpha": 0.1, "lam": 0.5},
-}
-LOOSE: Settings = VIEWS | {
-    **{"warm_up": 100, "sharpen": 0.1, "alpha": 0.1, "decay_conv": 5e-4, "decay_dense": 1e-3},
-}
-# Those of one shape stand together and are trained as one batch.
-GOOD: tuple[GoodPoint, ...] = (
-    *(point for one in (FEW, SOME, MANY, FREE) for point in _deep(one, 8, 64)),
-    *(_plus(one, 16, 64) for one in (VIEWS, MILD, LOOSE)),
-    *(_plus(one, 4, 128, **LINKS, input_dropout=0.0) for one in (SOME, MANY, FREE)),
-    *(
-        _plus(FEATURES | {"dropout": 0.6, "decay_conv": one, "decay_dense": one}, 2, 64)
-        for one in (1e-3, 1e-4)
-    ),
-    *(_plus(one, 4, 256, **TUNED) for one in (SOME, MANY, FREE)),
-    *(("gcn", {**WIDE, "layers": 2, "dropout": dropout}) for dropout in (0.5, 0.2)),
-    *(point for one in (SOME, FREE) for point in _deep(one, 4, 256)),
-    *(("graphsage-mean", {**WIDE, "layers": 3, "dropout": dropout}) for dropout in (0.5, 0.2)),
-    *(("dropedge-gcn", {**WIDE, **NORMED, "layers": 4, "dropout": one}) for one in (0.5, 0.2)),
-    *_deep(FEW, 32, 64),
-)
+GOOD = tuple(_good())
 # With each of which GCNII is tried; what a graph has no choice of is its first choice.
 CHANGES: tuple[Settings, ...] = (
     *({"scale": scale} for scale in ("none", "standard", "length", "quantile")),
