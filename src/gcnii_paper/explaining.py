@@ -29,12 +29,7 @@ from torch import Tensor, nn
 
 import gcnii
 from gcnii.files import Document, Maybe, read_document, write_document
-from gcnii.inference.attribution import (
-    BestRun,
-    ExplainedScore,
-    near,
-    strongest,
-)
+from gcnii.inference.attribution import BestRun, ExplainedScore, near, strongest
 from gcnii.propagation import Sparse
 from gcnii.report.tables import markdown_table
 from gcnii.results.result import Result

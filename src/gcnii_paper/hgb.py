@@ -174,13 +174,7 @@ def measure(graph: Graph, seeds: int) -> Document:
     for kind in kinds:
         began = time.monotonic()
         result = gcnii.fit(
-            graph,
-            "gcnii",
-            seeds=range(seeds),
-            edge_types=kind,
-            device="cpu",
-            threads=1,
-            **SETTINGS,
+            graph, "gcnii", seeds=range(seeds), edge_types=kind, device="cpu", threads=1, **SETTINGS
         )
         if result.interrupted:  # some of its runs are missing, or not trained to their end
             raise InputError(f"the training on {graph.name} was interrupted; nothing was measured")

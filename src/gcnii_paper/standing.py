@@ -328,9 +328,7 @@ class BeyondRow:
 
 
 def beyond_rows(
-    measured: Iterable[MeasuredCell],
-    chosen: Iterable[BestKnown] = BEST,
-    folder: Path | None = None,
+    measured: Iterable[MeasuredCell], chosen: Iterable[BestKnown] = BEST, folder: Path | None = None
 ) -> list[BeyondRow]:
     """The rows of the chosen data sets, from measured cells of this table and of the paper's.
 

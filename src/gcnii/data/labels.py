@@ -59,7 +59,7 @@ def known_labels(cells: Texts, unknown: str) -> list[str | None]:
             which = "1 node has" if count == 1 else f"{count} nodes have"
             notice(
                 f"{which} the label {word!r}, which is taken as a class; "
-                f"if it means unknown, say --unknown {word} (in Python: unknown={word!r})",
+                f"if it means unknown, say --unknown {word} (in Python: unknown={word!r})"
             )
     return texts
 
@@ -299,8 +299,7 @@ def _texts(values: NDArray[Any], classes: Classes) -> Labels:
         raise GraphError(f"y must hold numbers or texts, got {values.dtype}")
     absent = np.asarray(pd.isna(values))
     cells = np.array(
-        [None if gone else _text(one) for one, gone in zip(values, absent, strict=True)],
-        object,
+        [None if gone else _text(one) for one, gone in zip(values, absent, strict=True)], object
     )
     problems = Problems()
     found = class_labels(cells, "", problems)

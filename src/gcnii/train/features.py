@@ -322,10 +322,7 @@ def _of_dense(X: Dense, across: Across) -> tuple[Floats, Floats]:
     deviation = np.sqrt(variance)
     constant = (deviation <= np.finfo(X.dtype).eps) | ~_usable(deviation * unit)
     binary = across.most((~_is_binary(X)).astype(np.float64)) == 0
-    return (
-        np.where(binary, 0, mean * unit),
-        np.where(binary | constant, 1, deviation * unit),
-    )
+    return (np.where(binary, 0, mean * unit), np.where(binary | constant, 1, deviation * unit))
 
 
 def _of_sparse(

@@ -7,15 +7,7 @@ import json
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from typing import (
-    Any,
-    Literal,
-    TypeAlias,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 

@@ -381,11 +381,7 @@ def _standing(*column: float) -> Standing:
     """Where a replica stands, from its column of the table."""
     now = dict(zip(Numbers._fields, column, strict=True))
     patience = Patience(
-        now["lowest"],
-        now["highest"],
-        int(now["fresh_epoch"]),
-        now["lr_scale"],
-        int(now["stale"]),
+        now["lowest"], now["highest"], int(now["fresh_epoch"]), now["lr_scale"], int(now["stale"])
     )
     val = now["val"] if now["best_epoch"] >= 0 else nan
     counts = int(now["best_epoch"]), int(now["epochs"])

@@ -38,15 +38,8 @@ DOCUMENT = {
     "columns": (NOTHING, [dict]),
     "dated": Maybe(bool),
 }
-PLAIN = (
-    "edges",
-    "weights",
-    "edge_types",
-    "y",
-    "part",
-    "times",
-    "edge_times",
-)  # tensors that are fields as they are
+# Tensors that are fields as they are.
+PLAIN = ("edges", "weights", "edge_types", "y", "part", "times", "edge_times")
 TEXTS = ("nodes", "classes", "features", "edge_type_names")
 
 Array = NDArray[Any]

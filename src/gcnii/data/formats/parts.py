@@ -425,13 +425,7 @@ def _edges(graph: Graph, owner: NDArray[np.int64], part: int) -> Tensors:
     edges = graph.edges[:, number]
     halo = np.unique(edges[~mine[edges]])
     weights = {} if graph.weights is None else {"weights": graph.weights[number]}
-    return {
-        "edges": edges,
-        "number": number,
-        **weights,
-        "halo": halo,
-        "halo.part": owner[halo],
-    }
+    return {"edges": edges, "number": number, **weights, "halo": halo, "halo.part": owner[halo]}
 
 
 def _numbers(numbering: Numbering, rows: Numbers) -> Tensors:

@@ -23,13 +23,7 @@ from gcnii.data.labels import (
     several_labels,
     target_columns,
 )
-from gcnii.data.splits import (
-    SHARES,
-    about_times,
-    as_learnt_before,
-    stratified_split,
-    time_split,
-)
+from gcnii.data.splits import SHARES, about_times, as_learnt_before, stratified_split, time_split
 from gcnii.data.tables.reading import Ends, Reading, Rows
 from gcnii.data.tables.times import cuts_of, times_of
 from gcnii.errors import DataError, GraphError, Problems, did_you_mean, notice
@@ -37,14 +31,7 @@ from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import freeze, known_rows, merged
 from gcnii.graph.columns import Columns, Learner, Table, Texts, flag
 from gcnii.graph.times import Times, earliest, only_times
-from gcnii.graph.types import (
-    apart,
-    cut_column,
-    quarters,
-    refuse_many,
-    together,
-    types_by_cuts,
-)
+from gcnii.graph.types import apart, cut_column, quarters, refuse_many, together, types_by_cuts
 from gcnii.graph.weights import merged_weighted
 
 if TYPE_CHECKING:
