@@ -200,26 +200,25 @@ class Records:
             )
         if wanted not in known or wanted in reading.drop:
             return None
-        values = [link.get(wanted, self.of_links.get(wanted)) for link in self.links]
-        if lacking := values.count(None):
-            raise DataError(
-                f"{lacking} of {len(values)} edges have no {wanted!r}, first the edge from "
-                f"{self._ends(values.index(None))}; give every edge one, or leave it out: "
-                "edge_type='' (--edge-type '')"
-            )
+        values = self._of_links(wanted, "leave it out: edge_type='' (--edge-type '')")
         if cuts:
             return types_by_cuts(self._numbers(wanted), wanted, cuts)
         names, types = np.unique(list(map(str, values)), return_inverse=True)
         refuse_many(len(names))
         return types.astype(np.int64), tuple(map(str, names))
 
-    def _numbers(self, wanted: str) -> NDArray[np.float64]:
+    def _of_links(self, wanted: str, otherwise: str) -> list[object]:
+        """The attribute of each edge; DataError if one has none."""
         values = [link.get(wanted, self.of_links.get(wanted)) for link in self.links]
         if lacking := values.count(None):
             raise DataError(
                 f"{lacking} of {len(values)} edges have no {wanted!r}, first the edge from "
-                f"{self._ends(values.index(None))}; give every edge one, or none"
+                f"{self._ends(values.index(None))}; give every edge one, or {otherwise}"
             )
+        return values
+
+    def _numbers(self, wanted: str) -> NDArray[np.float64]:
+        values = self._of_links(wanted, "none")
         for i, value in enumerate(values):
             if not _is_number(value):
                 raise DataError(
@@ -367,13 +366,12 @@ def _records(G: nx.Graph, alone: str | None) -> Records:
         names=names,
         nodes=[_texts_of(attributes) for _, attributes in G.nodes(data=True)],
         edges=[(place[u], place[v]) for u, v, _ in edges],
-        links=links if alone is None else [_only(alone, link) for link in links],
+        links=[
+            link if alone is None else {name: one for name, one in link.items() if name == alone}
+            for link in links
+        ],
         directed=G.is_directed(),
     )
-
-
-def _only(name: str, attributes: Attributes) -> dict[str, object]:
-    return {name: attributes[name]} if name in attributes else {}
 
 
 def _texts_of(attributes: dict[object, object]) -> dict[str, object]:

@@ -37,7 +37,7 @@ def read(path: Path, directed: bool = False, seed: int = 0, split: str = "") -> 
     split     the name of the split, if there are several
     seed      draws the split if there is none
     """
-    raw = _raw(path)
+    raw = path / "raw" if (path / "raw").is_dir() else path
     if (raw / "relations").exists():
         raise DataError(f"{path} has several types of nodes; gcnii reads graphs of one type")
     n, m = (_count(raw / f"num-{what}-list.csv.gz") for what in ("node", "edge"))
@@ -60,10 +60,6 @@ def read(path: Path, directed: bool = False, seed: int = 0, split: str = "") -> 
         )
     except GraphError as error:
         raise DataError(f"{path}: {error}") from None
-
-
-def _raw(path: Path) -> Path:
-    return path / "raw" if (path / "raw").is_dir() else path
 
 
 def _table(path: Path, kind: type, rows: int | None = None) -> Array:

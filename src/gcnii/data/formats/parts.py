@@ -252,7 +252,9 @@ def _joined(parts: Sequence[Tensors], d: int) -> Tensors:
             tensors[name] = _by_row([one[name] for one in parts], places)
     tensors["roles"] = _by_row([one["roles"].T for one in parts], places).T
     if "X.data" in parts[0]:
-        tensors |= matrix_tensors("X", _sparse_rows(parts, places, d))
+        each = [matrix_of(one, "X", (len(one["rows"]), d)) for one in parts]
+        X = sp.vstack(each, "csr")[np.argsort(np.concatenate(places))]
+        tensors |= matrix_tensors("X", sp.csr_array(X))
     tensors |= _joined_edges(parts)
     if "halo" in parts[0]:
         tensors |= _joined_places(parts, places, rows)
@@ -268,11 +270,6 @@ def _by_row(arrays: Sequence[Array], places: Sequence[Array]) -> Array:
     for array, at in zip(arrays, places, strict=True):
         found[at] = array
     return found
-
-
-def _sparse_rows(parts: Sequence[Tensors], places: Sequence[Array], d: int) -> sp.csr_array:
-    each = [matrix_of(one, "X", (len(one["rows"]), d)) for one in parts]
-    return sp.csr_array(sp.vstack(each, "csr")[np.argsort(np.concatenate(places))])
 
 
 def _joined_edges(parts: Sequence[Tensors]) -> Tensors:

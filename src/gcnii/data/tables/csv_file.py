@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader, TextIOWrapper
@@ -30,6 +31,7 @@ TextFile: TypeAlias = "TextIOWrapper[BufferedReader]"
 BLOCK = 2**22  # bytes
 ROWS_BETWEEN = 10_000  # two calls of progress
 QUOTE, NUL, COMMA, NEWLINE = b'"', b"\0", ord(","), ord("\n")
+UNDECODED = re.compile("[\ud800-\udfff]")  # lone surrogates
 MARK = "\ufeff"  # the byte order mark; at the start of a file it is not part of the text
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
@@ -178,7 +180,7 @@ class _StrictRows:
     def _lines(self, file: Iterable[str]) -> Iterator[str]:
         """The lines, which csv.reader asks for one row at a time."""
         for line in file:
-            if not line.isascii() and not _is_utf8(line):
+            if not line.isascii() and UNDECODED.search(line):
                 self.not_utf8.append(self.number + 1)
             elif "\0" in line:
                 self.with_nul.append(self.number + 1)
@@ -220,14 +222,6 @@ class _StrictRows:
             problems.add(
                 f"row {self.number + 1} of {name} is not CSV ({self.failure}); check its quotes"
             )
-
-
-def _is_utf8(line: str) -> bool:
-    try:
-        line.encode()
-    except UnicodeEncodeError:  # lone surrogates
-        return False
-    return True
 
 
 Float = TypeVar("Float", np.float32, np.float64)
@@ -321,7 +315,8 @@ class CsvRows(Rows):
                 if part is None:
                     del found[name]
                 else:
-                    found[name][start : start + len(part)] = _as(dtype, part)
+                    with np.errstate(over="ignore"):  # infinite beyond the type
+                        found[name][start : start + len(part)] = part
             start += len(frame)
             if not found:
                 break
@@ -417,9 +412,3 @@ def _numbers_in(cells: pd.Series) -> NDArray[np.float64] | None:
         elif text:
             return None
     return values
-
-
-def _as(dtype: type[Float], values: NDArray[np.float64]) -> NDArray[Float]:
-    """Rounded; infinite where a number is beyond the type."""
-    with np.errstate(over="ignore"):
-        return values.astype(dtype, copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from gcnii.errors import DataError
 from gcnii.graph.columns import Cells, Texts, float32_of
 
 if TYPE_CHECKING:
+    import narwhals as nw
     from narwhals.typing import IntoDataFrame
 
 MICROSECONDS = 86_400e6  # of a day
@@ -67,25 +68,15 @@ class FrameRows(Rows):
     def _cells(self, name: str) -> Cells:
         dtype = self.frame[name].dtype
         if dtype.is_numeric() or dtype.is_boolean():
-            return float32_of(self._floats(name))
-        return float32_of(self._days(name)) if self._is_duration(name) else self.texts(name)
+            return float32_of(_floats(self.frame[name]))
+        if not self._is_duration(name):
+            return self.texts(name)
+        return float32_of(_floats(self.frame[name].dt.total_microseconds()) / MICROSECONDS)
 
     def _is_duration(self, name: str) -> bool:
         import narwhals as nw
 
         return self.frame[name].dtype == nw.Duration
-
-    def _days(self, name: str) -> NDArray[np.float64]:
-        import narwhals as nw
-
-        series = self.frame[name].dt.total_microseconds().cast(nw.Float64())
-        return np.asarray(series.fill_null(np.nan).to_numpy(), np.float64) / MICROSECONDS
-
-    def _floats(self, name: str) -> NDArray[np.float64]:
-        import narwhals as nw
-
-        series = self.frame[name].cast(nw.Float64())
-        return np.asarray(series.fill_null(np.nan).to_numpy(), np.float64)
 
     def blocks(self, columns: Sequence[str]) -> Iterator[Sequence[Ends]]:
         """The names in some columns, some rows at a time, from the first row on."""
@@ -106,8 +97,14 @@ class FrameRows(Rows):
     def numbers(self, column: str) -> NDArray[np.float64]:
         """NaN where a cell is no number."""
         if self.frame[column].dtype.is_numeric():
-            return self._floats(column)
+            return _floats(self.frame[column])
         return super().numbers(column)
+
+
+def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
+    import narwhals as nw
+
+    return np.asarray(series.cast(nw.Float64()).fill_null(np.nan).to_numpy(), np.float64)
 
 
 def _absent(value: object) -> bool:
