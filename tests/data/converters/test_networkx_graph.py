@@ -1,5 +1,7 @@
 """from_networkx: a graph of a networkx graph."""
 
+from contextlib import nullcontext
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -192,3 +194,16 @@ def test_labels_of_bytes_are_refused():
 def test_a_weight_that_is_not_a_name_is_refused():
     with pytest.raises(InputError, match="<NA>"):
         gcnii.from_networkx(pets(), weight=pd.NA)
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("X", [None, np.eye(4)])
+def test_an_attribute_of_numbers_is_cut_into_types_with_or_without_weights(weight, X):
+    G = nx.path_graph(4)
+    nx.set_node_attributes(G, {i: i for i in G}, "size")
+    nx.set_edge_attributes(G, {(0, 1): 1.0, (1, 2): 5.0, (2, 3): 9.0}, "amount")
+    told = pytest.warns(UserWarning, match="types of edges") if X is None else nullcontext()
+    with told:
+        graph = gcnii.from_networkx(G, weight=weight, edge_type="amount=3", X=X)
+    assert graph.edge_types.tolist() == [0, 1, 1]
+    assert graph.type_names == ("amount below 3", "amount from 3")

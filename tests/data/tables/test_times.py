@@ -40,8 +40,9 @@ def test_cuts_are_read_as_the_times_are():
     assert train_of(graph) == [0, 1]
 
 
-def test_shares_may_be_others():
-    graph = gcnii.from_frames(*tables(), time="when", time_shares=(0.2, 0.1))
+@pytest.mark.parametrize("shares", [(0.2, 0.1), "0.2,0.1", np.array([0.2, 0.1])])
+def test_shares_may_be_others(shares):
+    graph = gcnii.from_frames(*tables(), time="when", time_shares=shares)
     assert train_of(graph) == [0, 1, 2, 3]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -342,14 +342,15 @@ def from_networkx(
         raise GraphError(f"from_networkx takes a networkx graph, got {type(G).__name__}")
     given["weight"] = "" if weight is None or is_one_of(weight, ["weight"]) else str(weight)
     reading = Reading(**{option: given[option] for option in READING if option in given})
-    graph = _records(G, None if weight is not None else reading.edge_type).graph(
-        name or G.name or "graph", reading, X=X
-    )
+    # Without weights, types alone are of use: of a column, or of one that is cut.
+    types = {reading.edge_type, reading.edge_type.rpartition("=")[0]}
+    records = _records(G, types if weight is None else None)
+    graph = records.graph(name or G.name or "graph", reading, X=X)
     return graph._with_origin("", loaded_with=reading.given)
 
 
-def _records(G: nx.Graph, alone: str | None) -> Records:
-    """The graph's; of the attributes of its edges, this one alone, if one is named."""
+def _records(G: nx.Graph, alone: Container[str] | None) -> Records:
+    """The graph's; of the attributes of its edges, these alone, if some are named."""
     place = {node: i for i, node in enumerate(G)}
     names = [str(node) for node in place]
     if not names:
@@ -367,7 +368,7 @@ def _records(G: nx.Graph, alone: str | None) -> Records:
         nodes=[_texts_of(attributes) for _, attributes in G.nodes(data=True)],
         edges=[(place[u], place[v]) for u, v, _ in edges],
         links=[
-            link if alone is None else {name: one for name, one in link.items() if name == alone}
+            link if alone is None else {name: one for name, one in link.items() if name in alone}
             for link in links
         ],
         directed=G.is_directed(),

@@ -210,6 +210,8 @@ class Reading:
             object.__setattr__(self, name, value)
         if bool(self.edge_from) != bool(self.edge_to):
             raise InputError("edge_from and edge_to must be given together")
+        if self.edge_from and self.edge_from == self.edge_to:
+            raise InputError(f"edge_from and edge_to must differ, got {self.edge_from!r} for both")
         if self.target and (self.multilabel or self.label not in (Reading.label, *self.target)):
             raise InputError(
                 "label and target both say what to predict; give label for classes, or target for "
@@ -294,9 +296,10 @@ def _name(option: str, name: object) -> str:
 
 def _pair(option: str, given: object) -> tuple[str, ...]:
     """Two values, in a list or in a text with a comma between them; or none."""
-    values = given.split(",") if isinstance(given, str) and given else given or ()
+    values = given.split(",") if isinstance(given, str) and given else given
     try:
-        pair = tuple(str(value).strip() for value in values)  # type: ignore[attr-defined]
+        every = () if values is None else values
+        pair = tuple(str(value).strip() for value in every)  # type: ignore[attr-defined]
         if option == "time_shares":
             list(map(float, pair))
     except (TypeError, ValueError):
