@@ -243,3 +243,14 @@ def pair_table(n):
 def test_a_choice_that_is_not_text_is_refused(odd):
     with pytest.raises(InputError, match="duplicates must be "):
         from_frames(NODES, EDGES, duplicates=odd)
+
+
+def test_nodes_may_be_called_as_the_ends_of_an_edge_are():
+    nodes = NODES.replace({"id": {"000": "source", "001": "target"}})
+    edges = pd.DataFrame({"source": ["source", "002"], "target": ["target", "003"]})
+    assert from_frames(nodes, edges).edges.T.tolist() == [[0, 1], [2, 3]]
+
+
+def test_the_ends_of_an_edge_are_two_columns():
+    with pytest.raises(InputError, match="edge_from and edge_to must differ, got 'source' for"):
+        from_frames(NODES, EDGES, edge_from="source", edge_to="source")

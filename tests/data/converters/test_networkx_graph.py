@@ -1,7 +1,5 @@
 """from_networkx: a graph of a networkx graph."""
 
-from contextlib import nullcontext
-
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -202,8 +200,13 @@ def test_an_attribute_of_numbers_is_cut_into_types_with_or_without_weights(weigh
     G = nx.path_graph(4)
     nx.set_node_attributes(G, {i: i for i in G}, "size")
     nx.set_edge_attributes(G, {(0, 1): 1.0, (1, 2): 5.0, (2, 3): 9.0}, "amount")
-    told = pytest.warns(UserWarning, match="types of edges") if X is None else nullcontext()
-    with told:
-        graph = gcnii.from_networkx(G, weight=weight, edge_type="amount=3", X=X)
-    assert graph.edge_types.tolist() == [0, 1, 1]
-    assert graph.type_names == ("amount below 3", "amount from 3")
+    with pytest.warns(UserWarning, match="amount makes 3 types of edges: amount below 3 1"):
+        graph = gcnii.from_networkx(G, weight=weight, edge_type="amount=3,8", X=X)
+    assert graph.edge_types.tolist() == [0, 1, 2]
+    assert graph.type_names == ("amount below 3", "amount 3 to 8", "amount from 8")
+
+
+def test_nodes_may_be_called_as_the_ends_of_an_edge_are():
+    G = nx.path_graph(["source", "between", "target"])
+    nx.set_node_attributes(G, {"source": 1, "between": 2, "target": 4}, "size")
+    assert gcnii.from_networkx(G).nodes == ("source", "between", "target")

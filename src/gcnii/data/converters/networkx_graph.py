@@ -15,7 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gcnii.data.tables.assemble import TYPE, WEIGHT, EdgeList, Nodes, assemble, each_once
+from gcnii.data.tables.assemble import (
+    WEIGHT,
+    EdgeList,
+    Nodes,
+    assemble,
+    each_once,
+    say_types,
+)
 from gcnii.data.tables.frame import FrameRows
 from gcnii.data.tables.reading import READING, Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, GraphError, Problems, is_one_of, notice
@@ -107,28 +114,11 @@ class Records:
         known: Columns | None,
     ) -> Graph:
         """With the attributes as features."""
-        import pandas as pd
-
-        rows, texts = self._rows(attributes), np.array(self.names, object)
-        (u, v), weights, _, types, type_names = links
-        ends = {"source": texts[u], "target": texts[v]}
-        if weights is not None:
-            ends[WEIGHT] = weights
-        if types is not None and type_names is not None:
-            ends[TYPE] = np.array(type_names, object)[types]
-        edges = pd.DataFrame(ends)
+        rows = self._rows(attributes)
         elsewhere = set(_names(self.links, self.of_links)) - set(attributes)
-        own = replace(
-            reading,
-            id=rows.header[0],
-            edge_from="source",
-            edge_to="target",
-            weight="" if weights is None else WEIGHT,
-            edge_type="" if types is None else TYPE,
-            drop=tuple(name for name in reading.hints.drop if name not in elsewhere),
-        )
-        nodes = Nodes(rows, own, Problems(), known=known)
-        return assemble(nodes, FrameRows(edges, "edges", lambda i: f"edge {i}"), name)
+        drop = tuple(name for name in reading.hints.drop if name not in elsewhere)
+        own = replace(reading, id=rows.header[0], drop=drop)
+        return assemble(Nodes(rows, own, Problems(), known=known), links, name)
 
     def _with_features(
         self, name: str, X: Features | None, known: Values, links: EdgeList, reading: Reading
@@ -202,10 +192,13 @@ class Records:
             return None
         values = self._of_links(wanted, "leave it out: edge_type='' (--edge-type '')")
         if cuts:
-            return types_by_cuts(self._numbers(wanted), wanted, cuts)
-        names, types = np.unique(list(map(str, values)), return_inverse=True)
-        refuse_many(len(names))
-        return types.astype(np.int64), tuple(map(str, names))
+            types, names = types_by_cuts(self._numbers(wanted), wanted, cuts)
+        else:
+            found, types = np.unique(list(map(str, values)), return_inverse=True)
+            names = tuple(map(str, found))
+            refuse_many(len(names))
+        say_types("edges", wanted, names, np.bincount(types).tolist())
+        return types.astype(np.int64), names
 
     def _of_links(self, wanted: str, otherwise: str) -> list[object]:
         """The attribute of each edge; DataError if one has none."""

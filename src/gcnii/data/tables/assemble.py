@@ -371,10 +371,17 @@ class EdgeColumns(NamedTuple):
 
 
 def read_edges(
-    rows: Rows, ids: Ids, reading: Reading, problems: Problems, *, optional: bool = True
+    rows: Rows,
+    ids: Ids,
+    reading: Reading,
+    problems: Problems,
+    *,
+    dated: bool = False,
+    optional: bool = True,
 ) -> EdgeList:
     """The edges of a table, as they are listed; what is wrong is noted among the problems.
 
+    dated     whether the times of the nodes are dates
     optional  whether the weights could be left out
     """
     try:
@@ -393,7 +400,8 @@ def read_edges(
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
     types, names = _types(rows, columns, problems) if columns.type else (None, None)
-    links = EdgeList(edges, weights, None, types, names)
+    times = edge_times(rows, reading, problems, dated=dated)
+    links = EdgeList(edges, weights, times, types, names)
     return links if len(problems.found) == before else NONE
 
 
@@ -472,11 +480,12 @@ def _named(rows: Rows, name: str) -> str:
 
 
 def _numbered(rows: Rows, columns: EdgeColumns, ids: Ids, problems: Problems) -> NDArray[np.int64]:
-    if (ids.rows_of(np.array([columns.source, columns.target], object)) >= 0).all():
+    ends = [columns.source, columns.target]
+    usual = (columns.source.lower(), columns.target.lower()) in ENDS  # also if nodes are called so
+    if not usual and (ids.rows_of(np.array(ends, object)) >= 0).all():
         problems.add(
             f"row 1 of {rows.name} holds node ids; begin the file with the header source,target"
         )
-    ends = [columns.source, columns.target]
     edges, start = np.empty((2, len(rows)), np.int64), 0
     for block in rows.blocks(ends):
         stop = start + len(block[0])
@@ -584,20 +593,18 @@ def _shown(cell: str | None) -> str:
     return "empty" if cell is None else repr(cell)
 
 
-def assemble(nodes: Nodes, edges: Rows, name: str) -> Graph:
-    """The graph of two tables; DataError with all problems if there is any."""
+def assemble(nodes: Nodes, edges: Rows | EdgeList, name: str) -> Graph:
+    """The graph of two tables, or of one and edges; DataError with all problems if there is any."""
     reading, problems = nodes.reading, nodes.problems
-    nodes.note_wrong_names(edges.header)
+    nodes.note_wrong_names(edges.header if isinstance(edges, Rows) else ())
     texts, labels, (times, dated) = nodes.ids(), nodes.labels(), nodes.times()
     # Before the features are read: both together would be the most memory that is needed.
     links = NONE
     if texts is not None:
-        links = read_edges(edges, Ids(texts), reading, problems)
-        if links is not NONE:
-            times_of_edges = edge_times(edges, reading, problems, dated=dated)
-            links = links._replace(edge_times=times_of_edges)
+        if isinstance(edges, Rows):
+            edges = read_edges(edges, Ids(texts), reading, problems, dated=dated)
         try:
-            links = each_once(links, reading, texts.tolist())
+            links = each_once(edges, reading, texts.tolist())
         except DataError as error:
             problems.add(str(error))
     table, columns = nodes.features()
