@@ -1,6 +1,7 @@
-"""gcnii doctor begins with three lines: what to use, how deep, and the command."""
+"""gcnii doctor ends with what to use, how deep, and the command."""
 
 import json
+import re
 import shlex
 from unittest import mock
 
@@ -30,16 +31,21 @@ def answer(home):
     return call("doctor", "pets", *QUICK, cwd=home)
 
 
-def test_three_lines_come_first(answer):
+def test_the_advice_comes_last(answer):
     assert answer.code == 0, answer.err
-    first, second, third, *rest = answer.out.splitlines()
-    assert first.startswith("use: ")
-    assert " (validation accuracy " in first
-    assert second.startswith("depth: ")
-    assert third.startswith("run: gcnii train pets --device cpu --model ")
-    assert third.endswith("   (or search longer: gcnii tune pets --device cpu)")
-    assert "test" not in f"{first}{second}{third}"
-    assert rest[0] == ""
+    advice = answer.out[answer.out.index("use: ") :]
+    use, depth, run = re.split(r"\n(?=depth: |run: )", advice.rstrip())
+    assert " (validation accuracy " in use
+    assert run.startswith("run: gcnii train pets --device cpu --model ")
+    assert run.endswith("   (or search longer: gcnii tune pets --device cpu)")
+    assert "test" not in f"{use}{depth}{run}"
+
+
+def test_an_examination_that_is_stopped_takes_no_advice_away(home):
+    with mock.patch("gcnii.cli.doctor._examine", side_effect=KeyboardInterrupt):
+        answer = call("doctor", "pets", *QUICK, cwd=home)
+    assert answer.code != 0
+    assert answer.out.startswith("use: ")
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def short():
 
 
 def test_every_model_and_depth_has_a_row_and_a_diagnosis(home):
-    answer = call("doctor", "pets", *QUICK, cwd=home)
+    answer = call("doctor", "pets", *QUICK, "--verbose", cwd=home)
     assert answer.code == 0, answer.err
     for name in ("gcn", "gcnii"):
         assert f"{name}, 4 layers, before training" in answer.out
@@ -38,8 +38,17 @@ def test_every_model_and_depth_has_a_row_and_a_diagnosis(home):
     assert "eff. rank" in answer.out
 
 
-def test_no_sentence_and_no_table_shows_a_test_score(home):
+def test_without_verbose_there_are_sentences_alone_and_the_time_is_said_before(home):
     answer = call("doctor", "pets", *QUICK, cwd=home)
+    assert answer.out.splitlines()[-1].startswith("After at most ")
+    assert len(answer.out.splitlines()) <= 4
+    assert answer.err == "gcnii: 0 settings to try, then 4 networks to examine: about a minute\n"
+    alone = ("--model", "gcn", "--depths", "2", "--trials", "0")
+    assert call("doctor", "pets", *alone, cwd=home).out.startswith("gcn, 2 layers: ")
+
+
+def test_no_sentence_and_no_table_shows_a_test_score(home):
+    answer = call("doctor", "pets", *QUICK, "--verbose", cwd=home)
     assert " layers (validation " in answer.out
     assert "test" not in answer.out
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from math import isnan, nan
+from time import perf_counter
 from typing import Literal
 
 import numpy as np
@@ -199,6 +201,14 @@ class Doctor:
         if result.label_target.exclusive:
             degrees = tuple(by_degree(self.graph, result.predict_ids(self.graph)))
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
+
+    def layer_seconds(self) -> float:
+        """How long an epoch of a layer takes here, by a few epochs of GCNII."""
+        plan = make_plan("gcnii", {"layers": 8, "epochs": 10, "memory": "keep"}, self.graph)
+        began = perf_counter()
+        with suppress(Diverged):
+            self._train(plan, verbose=False)
+        return (perf_counter() - began) / (8 * 10)
 
     def _train(self, plan: Plan, verbose: bool | None) -> Result:
         title = f"{plan.model}, {plan.model_settings['layers']} layers, on {self.graph.name}"

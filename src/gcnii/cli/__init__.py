@@ -106,8 +106,8 @@ COMMANDS = {
     trains GCNII and a plain GCN with 2 to 64 layers on the digits graph. Needs no download.""",
     "doctor:doctor": """Recommend a model and a depth for a graph; show where models over-smooth.
 
-    The recommendation comes from a small search on validation nodes. Then every layer is examined
-    before and after a short training.""",
+    A small search on validation nodes gives the recommendation, which is printed last. Before that,
+    every layer is examined before and after a short training; --verbose prints what was found.""",
 }
 OF_DATA = {
     "data:show": "Show a data set's size, source and licence, and the published settings for it.",

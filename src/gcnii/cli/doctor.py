@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,9 +50,9 @@ from gcnii.cli.options import (
     refuse_unwritable,
     words_of,
 )
-from gcnii.cli.terminal import counting_bar, table_console
+from gcnii.cli.terminal import counting_bar, say, table_console
 from gcnii.data import neighbourhood
-from gcnii.errors import GcniiError, InputError
+from gcnii.errors import GcniiError, InputError, notice
 from gcnii.files import Document
 from gcnii.graph import Graph
 from gcnii.results.fit import draws
@@ -65,7 +67,7 @@ if TYPE_CHECKING:
 EXAMINED = "gcn,gcn-residual,appnp,gcnii"
 DEPTHS = "2,4,8,16,32,64"
 TRIALS = 12  # about a minute for a small graph on a CPU
-
+TRIAL = 2400  # epochs of a layer in one of them: 3 seeds, 100 epochs (many stop early), 8 layers
 RETIRED = (
     "{} is retired: on ten graphs that had not chosen its rule, it was no better than always 2 "
     "layers; the line `depth:` of `gcnii doctor` answers by validation"
@@ -93,12 +95,13 @@ def doctor(
     recommend_depth: Annotated[bool, Parameter(show=False, negative="")] = False,
     out: Path | None = None,
     overwrite: Overwrite = False,
+    verbose: Annotated[bool, SWITCH] = False,
     json: Json = False,
     quiet: Quiet = False,
     tables: RestTables = None,
     offline: Offline = False,
 ) -> None:
-    """Advise by a small search; then examine models layer by layer, and diagnose them.
+    """Search a little; then examine models layer by layer, diagnose them, and advise.
 
     Parameters
     ----------
@@ -116,6 +119,8 @@ def doctor(
         Measure the filter g(λ) of the deepest networks, and how far they reach.
     out
         A folder for the figures, as SVG and PNG.
+    verbose
+        Print every network's verdict, and tables by layer, by depth and by degree.
     """
     commit()  # recorded at the end, when it might be another one
     models, numbers = words_of(model, "--model"), _numbers(depths)
@@ -133,20 +138,39 @@ def doctor(
     _refuse(data, models, numbers, split, offline)
     if filter:
         refuse_filters(data, [make_plan(name, {}, data) for name in models])
+    examiner = Doctor(data, split=split, seed=seed, device=device)
+    if not quiet:
+        notice(_forecast(examiner, models, numbers, trials))
     given = [graph, *(tables.words if tables else ()), *_where(device, offline)]
     advice = _advise(data, models, trials, device, given, hidden=quiet)
-    if not json:
-        print(*(f"{line}\n" for line in advice.get("lines", ())), sep="", flush=True)
-    examiner = Doctor(data, split=split, seed=seed, device=device)
-    found = _examine(examiner, models, numbers, hidden=quiet)
-    with counting_bar("examining filters", 2 * filter * len(models), hidden=quiet) as show:
-        checkups = [checkup for checkup, _ in found]
-        learned = learn(data, checkups, filters=filter, seed=seed, show=show)
-    paths = _draw(found, learned, out, overwrite) if out else []
-    if json:
-        print_json(_document(data, advice, found, paths) | learned.document())
-    else:
-        _print(found, learned, paths)
+    with _last(() if json else advice.get("lines", ())):
+        found = _examine(examiner, models, numbers, hidden=quiet)
+        with counting_bar("examining filters", 2 * filter * len(models), hidden=quiet) as show:
+            learned = learn(data, [one for one, _ in found], filters=filter, seed=seed, show=show)
+        paths = _draw(found, learned, out, overwrite) if out else []
+        if json:
+            print_json(_document(data, advice, found, paths) | learned.document())
+        else:
+            _print(found, learned, paths, verbose)
+
+
+@contextmanager
+def _last(lines: Sequence[str]) -> Iterator[None]:
+    """Print the advice after the examination, one that is stopped, too."""
+    try:
+        yield
+    finally:
+        for line in lines:
+            print(line) if line.startswith("run: ") else say(line)  # a command stays whole
+
+
+def _forecast(examiner: Doctor, models: Sequence[str], depths: Sequence[int], trials: int) -> str:
+    """How long this takes, by a few epochs of one network."""
+    epochs = trials * TRIAL + EPOCHS * len(models) * sum(depths)
+    minutes = ceil(epochs * examiner.layer_seconds() / 60)
+    time = f"{minutes} minutes" if minutes > 1 else "a minute"
+    networks = len(models) * len(depths)
+    return f"{trials} settings to try, then {networks} networks to examine: about {time}"
 
 
 def _refuse(
@@ -246,12 +270,15 @@ def _document(data: Graph, advice: Document, found: Found, paths: Sequence[Path]
     }
 
 
-def _print(found: Found, learned: Learned, paths: Sequence[Path]) -> None:
-    _print_deepest(found)
-    for checkup, diagnosis in found:
-        print(f"{checkup.model}, {checkup.layers} layers: {diagnosis.text}")
-    for sentence in compare_models(found):
-        print(sentence)
+def _print(found: Found, learned: Learned, paths: Sequence[Path], verbose: bool) -> None:
+    compared = compare_models(found)
+    if verbose:
+        _print_deepest(found)
+    if verbose or not compared:
+        for checkup, diagnosis in found:
+            say(f"{checkup.model}, {checkup.layers} layers: {diagnosis.text}")
+    for sentence in compared:
+        say(sentence)
     console = table_console()
     for part in learned_tables(learned):
         console.print(part, end="\n\n")
