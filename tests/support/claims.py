@@ -21,7 +21,7 @@ from gcnii.cost import H200, LEFT, Cut, Network, estimate
 from gcnii.data.catalog import Size
 from gcnii.graph import Graph
 from gcnii.graph.weights import SKEWED
-from gcnii.inference import baselines, evaluate, explain
+from gcnii.inference import evaluate, explain, groups
 from gcnii.targets.interval import wilson
 from gcnii.train.features import MOSTLY
 from gcnii.train.group import PAUSE
@@ -130,10 +130,10 @@ def degrees(i: int) -> Numbers:
     def numbers(load: Load) -> list[str]:
         found = []
         for name in ("cora", "citeseer", "pubmed"):
-            groups = study(name, load).by_degree.groups
-            if i < len(groups):
-                errors = groups[i].errors if name == "cora" else groups[i].errors[-1:]
-                found += [f"{groups[i].nodes:,}", *map(_short, errors)]
+            by_degree = study(name, load).by_degree.groups
+            if i < len(by_degree):
+                errors = by_degree[i].errors if name == "cora" else by_degree[i].errors[-1:]
+                found += [f"{by_degree[i].nodes:,}", *map(_short, errors)]
         return found
 
     return numbers
@@ -530,7 +530,7 @@ def one_of_two_parts(load: Load) -> list[str]:
 
 def chameleon(load: Load) -> list[str]:
     graph = load("chameleon")
-    links = next(baselines.twins(graph, graph.splits[0]))
+    links = next(groups.twins(graph, graph.splits[0]))
     return [f"{100 * links.copied.mean():.0f}", f"{100 * links.same:.1f}"]
 
 
@@ -602,7 +602,7 @@ CODE = [
         constants(evaluate.APART, evaluate.SURE),
     ),
     Claim(EVALUATION, "the means differ by more than # and", constants(evaluate.HOMOPHILY)),
-    Claim(EVALUATION, "at least # % of the test nodes", percents(baselines.SHARE)),
+    Claim(EVALUATION, "at least # % of the test nodes", percents(groups.SHARE)),
     Claim("docs/understand/explanations.md", "falls by less than #;", constants(explain.CLEAR)),
     *(
         Claim(page, "the heaviest 1 % of the edges carry # % of", percents(SKEWED))
