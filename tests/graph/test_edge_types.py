@@ -51,8 +51,8 @@ def test_weights_of_each_type_are_checked_by_themselves():
 
 def test_an_edge_of_weight_0_takes_its_type_with_it():
     graph = typed(weights=[1, 0, 2, 3])
-    assert graph.edge_types.tolist() == [0, 1, 0]
-    assert graph.edges.tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert graph.edge_types.tolist() == [0, 0, 1], "type by type"
+    assert graph.edges.tolist() == [[0, 2, 1], [1, 3, 2]]
 
 
 @pytest.mark.parametrize(

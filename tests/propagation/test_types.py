@@ -75,3 +75,10 @@ def test_the_induced_matrix_is_that_of_the_induced_graph():
     w = torch.tensor([0.3, -1.0, 2.0]).double()
     found = links.induced(nodes).matrix().mixed(w).to_dense()
     torch.testing.assert_close(found, matrix(few).mixed(w).to_dense()[:6, :6])
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (1, 0)])
+def test_weights_of_two_types_add_up_however_their_edges_are_listed(ends):
+    edges, types = np.array([(0, 1), ends]).T, [0, 1]
+    graph = Graph(X=np.eye(2), edges=edges, weights=[2, 3], edge_types=types)
+    assert adjacency(graph).toarray().tolist() == [[0, 5], [5, 0]]

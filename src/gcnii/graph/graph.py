@@ -31,7 +31,7 @@ from gcnii.graph.arrays import (
 from gcnii.graph.columns import Columns, Table, refuse_other_columns
 from gcnii.graph.times import latest, only_times, refuse_disorder, time_array
 from gcnii.graph.types import apart, together, type_array
-from gcnii.graph.weights import typical_weights, weighted_edges
+from gcnii.graph.weights import sum_repeated, typical_weights, weighted_edges
 
 Role = Literal["train", "val", "test"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -280,6 +280,8 @@ class Graph:
         called = self.nodes or (range(self.n) if self.typed else None)
         given, times = self.apart, self.edge_times
         edges, weights = weighted_edges(given, values, self.directed, called)
+        if self.typed and not self.directed:  # in one direction, so that those of two types add up
+            edges, weights = sum_repeated(edges, weights, directed=False)
         if times is not None:
             times = only_times(edges, given, times, directed=self.directed)
         self._set(weights=weights, edge_times=times)
