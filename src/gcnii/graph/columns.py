@@ -558,6 +558,9 @@ class Learner:
                 if name != kind and not _empty(cells):
                     column, _ = own._column(name, cells, said.get(name, ""))
                     found.append(replace(column, of=(kind, one)))
+        told = {column.name for column in found}
+        empty = (name for name in table.columns if name not in told)
+        found += [Column(name, "ignored", reason="empty") for name in empty]
         if table.matrix is not None:
             found.append(_matrix_column(table.matrix, table.names))
         return Columns(tuple(found))

@@ -72,6 +72,12 @@ def test_a_missing_cell_of_a_type_is_its_median_and_has_a_column(tmp_path):
     assert missing.tolist() == [0, 0, 0, 1, *[0] * 7]
 
 
+def test_a_column_without_any_cell_is_left_out_with_a_word(tmp_path):
+    with pytest.warns(UserWarning, match=r"left out of the features: 'colour' \(empty\)"):
+        found = gcnii.load(folder(tmp_path, items=ITEMS.assign(colour=None)))
+    assert sorted(found.features) == sorted(FEATURES)
+
+
 def test_the_column_can_be_named_or_taken_as_a_feature():
     kinds = together().rename(columns={"node_type": "kind"})
     assert "kind=items" in gcnii.from_frames(kinds, EDGES, node_type="kind").features
