@@ -64,6 +64,15 @@ def test_a_class_is_named_above_its_threshold_and_evaluate_says_how_often_rightl
     assert found["flagged"] == pytest.approx(1000 * called.mean())
 
 
+def test_the_mean_of_runs_and_of_their_thresholds_have_one_temperature(graph):
+    several = quietly(fit, graph, "mlp", seeds=range(3), **SMALL)
+    each = [several.alone(i) for i in range(3)]
+    p = np.mean([one.predict_proba(graph, "cpu")[:, 0] for one in each], 0)
+    threshold = np.mean([one.threshold_of(0) for one in each])
+    assert several.together != 1
+    np.testing.assert_array_equal(several.predict_ids(graph, "cpu") == 0, p > threshold)
+
+
 def test_the_curve_is_that_of_scikit_learn(graph, result, evaluation):
     test = graph.splits[0].test
     p = result.predict_proba(graph, "cpu")[test, 0]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from statistics import fmean
 from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
@@ -215,8 +214,7 @@ class _Drawing:
     def labels(self, P: Value, target: LabelTarget) -> Value:
         """As `Trained.decide`."""
         add, result = self.graph.add, self.result
-        runs = [result.runs[i] for i in result.predicting()]
-        threshold = fmean(HALF if run.threshold is None else run.threshold for run in runs)
+        runs, threshold = result.deciding()
         chosen = target.exclusive and result.recipe.has_threshold
         if (weights := mean_weights(runs)) is not None and not chosen:
             W = P * weights

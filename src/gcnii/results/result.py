@@ -228,13 +228,13 @@ class Trained(ABC):
         the loss weighed the classes, so does the choice: probabilities are times their weights,
         unless a threshold of one of two classes was chosen, by the probabilities as they are.
         """
-        runs, threshold = self._deciding(ensemble)
+        runs, threshold = self.deciding(ensemble)
         weights, by_class = mean_weights(runs), not self.recipe.has_threshold
         if weights is not None and (by_class or not self.label_target.exclusive):
             P = self.label_target.weighed(P, weights)
         return self.target.decided(P, threshold)
 
-    def _deciding(self, ensemble: bool = True) -> tuple[list[Run], float]:
+    def deciding(self, ensemble: bool = True) -> tuple[list[Run], float]:
         """The runs that predict, and the mean of their thresholds."""
         runs = [self.runs[i] for i in self.predicting(ensemble)]
         return runs, fmean(HALF if run.threshold is None else run.threshold for run in runs)
@@ -248,7 +248,7 @@ class Trained(ABC):
         """The probability above which a node is of class j of two; None if none was chosen."""
         if not self.by_threshold:
             return None
-        threshold = self._deciding()[1]
+        threshold = self.deciding()[1]
         return threshold if j == 1 else 1 - threshold
 
     def graded(self, graph: Graph, device: str = "auto") -> Answers:
@@ -1129,6 +1129,14 @@ class Result(Trained):
         """
         best = self if self._at_hand(graph) else self.alone(self.best).scored(graph, device)
         return best._scores(best.best).double().numpy()
+
+    def deciding(self, ensemble: bool = True) -> tuple[list[Run], float]:
+        """The runs that predict, and the mean of their thresholds, tempered as their mean is."""
+        runs, threshold = super().deciding(ensemble)
+        if self.together is not None and len(runs) > 1:
+            pair = np.array([[1 - threshold, threshold]])
+            threshold = float(self.label_target.tempered(pair, self.together)[0, 1])
+        return runs, threshold
 
     def _answers(self, graph: Graph, device: str, ensemble: bool) -> tuple[Answered, float | None]:
         runs, splits = self.predicting(ensemble), {run.split for run in self.runs}
