@@ -7,7 +7,7 @@ import pytest
 
 from gcnii import Graph, Split, data
 from gcnii.targets.objective import positive_class, rare_class
-from gcnii.train.plan import make_plan
+from gcnii.train.plan import about_rare, make_plan
 from gcnii.train.recipe import in_force
 
 
@@ -67,3 +67,20 @@ def test_what_validation_cannot_rank_is_graded_by_accuracy(rare):
     alike = replace(rare, splits=(replace(split, val=split.val & (rare.labels == 1)),))
     assert rare_class(alike) is None
     assert make_plan("gcn", {}, alike).recipe.metric == "auto"
+
+
+def told(graph, **given):
+    return about_rare(graph, make_plan("gcn", given, graph).recipe, given)
+
+
+def test_one_sentence_says_which_class_is_named_and_by_how_many(rare):
+    assert "it is named above the probability of its best F1 on validation; 7 nodes" in told(rare)
+    assert "and usual is named above the probability of least" in told(
+        rare, positive="usual", cost="2:1"
+    )
+
+
+def test_a_rare_class_that_no_validation_node_is_of_is_said(rare):
+    split = rare.splits[0]
+    alike = replace(rare, splits=(replace(split, val=split.val & (rare.labels == 1)),))
+    assert "and of no validation node of a split: accuracy chooses" in told(alike)

@@ -201,11 +201,16 @@ class Objective:
 
 
 def rare_class(graph: Graph) -> int | None:
+    """The class of `scarce_class`; None where the validation nodes of a split cannot rank it."""
+    j = scarce_class(graph)
+    return None if j is None or any(map(graph.val_is_alike, range(len(graph.splits)))) else j
+
+
+def scarce_class(graph: Graph) -> int | None:
     """Of two classes, the one that less than a fifth of the labels are of; None: there is none.
 
     Labels are those of training and validation nodes.  Graphs of the catalog are graded as in what
-    was published on them; and where the validation nodes of a split are all alike, none can be
-    ranked.
+    was published on them.
     """
     target, cut = target_of(graph), isinstance(graph, Piece)
     if cut or not target.binary or graph.source in CATALOG or not graph.splits:
@@ -213,9 +218,7 @@ def rare_class(graph: Graph) -> int | None:
     known = np.any([split.train | split.val for split in graph.splits], 0)
     counts = np.bincount(graph.labels[known], minlength=2)
     j = int(counts.argmin())
-    if not 0 < counts[j] < RARE_SHARE * counts.sum():
-        return None
-    return None if any(map(graph.val_is_alike, range(len(graph.splits)))) else j
+    return j if 0 < counts[j] < RARE_SHARE * counts.sum() else None
 
 
 def positive_class(graph: Graph, named: str = "", total: Total = alone) -> int | None:

@@ -20,7 +20,7 @@ from gcnii.nn import MODELS, Model
 from gcnii.nn.model import DrawnFrom
 from gcnii.nn.settings import Settings, check_settings, setting_of
 from gcnii.targets import target_of
-from gcnii.targets.objective import rare_class
+from gcnii.targets.objective import rare_class, scarce_class
 from gcnii.train.features import WIDTHS, Kind, Structure, choose
 from gcnii.train.presets import presets_for, record_of, uses_own_default
 from gcnii.train.recipe import RECIPE_FIELDS, Recipe, in_force, recipe_hints
@@ -317,23 +317,34 @@ def warn_about(graph: Graph, plan: Plan, given: Container[str]) -> None:
         notice(f"{graph.name}: {sentence}")
 
 
+FEW = 20  # nodes of a rare class
+
+
 def about_rare(graph: Graph, recipe: Recipe, given: Container[str]) -> str:
     """That a class is rare, what follows from it by default, and how to have it otherwise.
 
     "" if there is no such class, or a metric was given.
     """
-    j = rare_class(graph)
+    j = scarce_class(graph)
     if j is None or "metric" in given or recipe.rule.metric != "auto":
         return ""
     known = np.any([split.train | split.val for split in graph.splits], 0)
-    target, share = target_of(graph), float((graph.labels[known] == j).mean())
+    target, of_it = target_of(graph), graph.labels[known] == j
+    name, score = target.names[j], target.score(recipe.scored_by).name
+    share = f"{100 * of_it.mean():.2g} % of the labels of {graph.name} are {visible(name)}"
+    if rare_class(graph) is None:
+        return (
+            f"{share}, and of no validation node of a split: {score} chooses, which can be as high "
+            "without that class; let some of its nodes validate"
+        )
     by = f"least cost at {recipe.cost}" if recipe.cost else "its best F1"
-    decides = f", and it is named above the probability of {by} on validation"
+    who = visible(recipe.positive) if recipe.positive not in ("", name) else "it"
+    decides = f", and {who} is named above the probability of {by} on validation"
+    few = f"; {of_it.sum()} nodes are few to choose by" if of_it.sum() < FEW else ""
     return (
-        f"{100 * share:.2g} % of the labels of {graph.name} are {visible(target.names[j])}: "
-        f"{target.score(recipe.scored_by).name} chooses, not accuracy"
-        f"{decides if recipe.has_threshold else ''}; --metric accuracy undoes that, --positive "
-        "names another class, --cost 10:1 says what a miss costs"
+        f"{share}: {score} chooses, not accuracy{decides if recipe.has_threshold else ''}{few}; "
+        "--metric accuracy undoes that, --positive names another class, --cost 10:1 says what a "
+        "miss costs"
     )
 
 
