@@ -49,10 +49,12 @@ def serving(served, place=None, limits=None):
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = note
         thread.start()
-        wait_until(lambda: server.started)
-        yield Client(server.address, service)
-        server.should_exit = True
-        thread.join()
+        try:
+            wait_until(lambda: server.started)
+            yield Client(server.address, service)
+        finally:  # else the process of the tests never ends
+            server.should_exit = True
+            thread.join()
     service.quick.shutdown()
     service.slow.shutdown()
 

@@ -1,9 +1,12 @@
 """What a server answers is what `predict`, `predict_new` and `explain` say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from support.run_pages import trained
 from support.serving import streams
 
 from gcnii.inference.predict import label_table
@@ -64,9 +67,15 @@ def test_a_smaller_radius_has_a_larger_error_and_enough_of_it_has_none(graph, re
     assert errors[2] == {}
 
 
-def test_a_new_node_without_links_is_answered_by_its_features(client, row):
-    _, found = client.ask("/predict_new", {"nodes": [row]})
-    assert found["answers"][0]["basis"] == "features"
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_new_node_without_links_is_answered_by_its_features(starting, served, row, exact):
+    with starting(served) as client:
+        _, found = client.ask("/predict_new", {"nodes": [row], "exact": exact})
+        assert found["answers"][0]["basis"] == "features"
+        assert found["notes"] == [
+            "1 node has no edges, unlike the nodes that the model was trained on; the answer is by "
+            "the features alone (basis: features)"
+        ]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +95,28 @@ def test_what_is_wrong_with_new_nodes_is_one_sentence(client, row, changed, link
     status, found = client.ask("/predict_new", {"nodes": [row | changed], "edges": links})
     assert status == 422
     assert sentence in found["error"]
+
+
+def test_what_is_wrong_with_an_edge_names_its_nodes(starting, graph, row):
+    edges = np.unique(np.sort(graph.edges, 0), axis=1)
+    weighted = replace(graph, edges=edges, weights=np.ones(edges.shape[1]))
+    served = Served.of(trained(weighted, layers=4), weighted, "weighted", device="cpu")
+    both = [{"source": "a 3", "target": "new"}, {"source": "new", "target": "a 3"}]
+    links = [one | {"weight": i + 1} for i, one in enumerate(both)]
+    for exact in (False, True):
+        with starting(served) as client:
+            body = {"nodes": [row], "edges": links, "exact": exact}
+            status, found = client.ask("/predict_new", body)
+        assert status == 422
+        assert found["error"].startswith("the edge between 'a 3' and 'new' has the weight 1 in one")
+
+
+def test_where_more_is_wrong_the_number_is_said(client, row):
+    body = {"nodes": [row | {"id": None}], "edges": LINKS}
+    assert client.ask("/predict_new", body) == (
+        422,
+        {"error": "row 0 of nodes has no id; give every node one (2 more)"},
+    )
 
 
 def test_an_explanation_is_that_of_explain(client, graph, result):
@@ -126,7 +157,9 @@ def test_what_is_not_arrow_gets_a_sentence(client):
 
 def test_another_graph_is_answered_but_takes_no_new_nodes(starting, graph, result, row):
     other = graph.with_splits([])
-    with starting(Served.of(result, other, "other", device="cpu")) as client:
+    with pytest.warns(UserWarning, match="^no new nodes are answered: new nodes join the graph"):
+        served = Served.of(result, other, "other", device="cpu")
+    with starting(served) as client:
         assert client.ask("/predict", {"ids": ["a 1"]})[0] == 200
         status, found = client.ask("/predict_new", {"nodes": [row], "edges": LINKS})
         assert status == 422

@@ -1,11 +1,13 @@
 """gcnii serve as a process: signals, reload, and what it prints."""
 
 import json
+import os
 import re
 import shutil
 import signal
 import threading
 import urllib.request
+import warnings
 
 import pytest
 from support.command_line import call, finish, start
@@ -13,6 +15,9 @@ from support.run_pages import a_graph, trained
 from support.waiting import wait_until
 
 import gcnii
+from gcnii.serving.records import Limits
+from gcnii.serving.served import Served
+from gcnii.serving.server import Place, run
 
 pytestmark = pytest.mark.slow
 
@@ -116,6 +121,20 @@ def test_a_bundle_that_cannot_be_loaded_leaves_the_old_one(serving):
     answer = finish(process)
     assert answer.code == 0
     assert "gcnii: the old bundle is still served: BundleError" in answer.err
+
+
+def test_sighup_while_a_bundle_is_loaded_loads_it_once_more(bundles):
+    graph = gcnii.load(bundles / "graph.safetensors")
+    served = Served.of(gcnii.open_bundle(bundles / "first"), graph, "first", device="cpu")
+    sent = [signal.SIGHUP, signal.SIGTERM]
+
+    def load():
+        os.kill(os.getpid(), sent.pop(0))
+        return served
+
+    with warnings.catch_warnings():
+        run(load, Place(port=0), Limits())
+    assert sent == []
 
 
 def test_with_log_there_is_a_line_for_each_request(serving):

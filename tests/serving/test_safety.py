@@ -46,6 +46,10 @@ def test_a_page_from_elsewhere_does_not_reach_it_by_a_name_of_its_own(client):
     assert (status, found["error"]) == (421, "this server is called localhost or 127.0.0.1")
 
 
+def test_nobody_is_sent_to_another_address(client):
+    assert client.ask("/model/") == (404, {"error": "Not Found; see /openapi.json"})
+
+
 def test_only_json_and_arrow_are_read(client):
     status, found, _ = client.send("/predict", b'{"ids": ["a 1"]}', "text/plain")
     assert status == 415
@@ -100,7 +104,9 @@ CHUNKED = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chun
 def test_a_body_of_no_given_length_has_a_limit_too(starting, served):
     with starting(served, limits=Limits(body=200)) as client, connected(client) as connection:
         connection.sendall(CHUNKED + b"100\r\n" + b"x" * 256 + b"\r\n")
-        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+        found = connection.recv(1000)
+        assert found.startswith(b"HTTP/1.1 413")
+        assert b"\r\ncontent-length: 67\r\n" in found
 
 
 def test_who_listens_to_nothing_while_it_sends_sees_the_refusal(starting, served):

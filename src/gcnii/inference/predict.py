@@ -71,7 +71,7 @@ def answered(
     if known is None:
         found = result.unlinked(graph)[first:]
         notice(
-            f"{_count(found)} no edges, and the training graph, which an answer by the "
+            f"{_have(int(found.sum()))} no edges, and the training graph, which an answer by the "
             "features needs, is not there; take the model's answer for a guess (basis: guess)"
         )
         return P, [GUESS if one else MODEL for one in found]
@@ -81,16 +81,20 @@ def answered(
         own = result.answers(known, device, ensemble=ensemble)
         by_features = FeaturesOnly.of(result, known, own, np.ones(known.n, bool))
         P[found[first:]] = by_features(graph, found)
-        notice(
-            f"{_count(found)} no edges, unlike the nodes that the model was trained on; "
-            "the answer is by the features alone (basis: features)"
-        )
+        say_by_features(int(found.sum()))
     return P, [FEATURES if one else MODEL for one in found[first:]]
 
 
-def _count(found: NDArray[np.bool_]) -> str:
-    count = int(found.sum())
+def _have(count: int) -> str:
     return "1 node has" if count == 1 else f"{count:,} nodes have"
+
+
+def say_by_features(count: int) -> None:
+    """Warn of so many answers by the features alone."""
+    notice(
+        f"{_have(count)} no edges, unlike the nodes that the model was trained on; "
+        "the answer is by the features alone (basis: features)"
+    )
 
 
 def _at_hand(result: Trained) -> Graph | None:

@@ -38,7 +38,7 @@ from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 
 from gcnii import __version__
-from gcnii.errors import GcniiError, InputError, one_line, visible
+from gcnii.errors import DataError, GcniiError, InputError, one_line
 from gcnii.files import Document
 from gcnii.serving.metrics import TYPE, Metrics
 from gcnii.serving.records import ARROW, Limits, Records, of_arrow, to_arrow
@@ -210,6 +210,7 @@ def create(service: Service) -> FastAPI:
         description="Labels of the nodes of a graph, by a trained model.",
         docs_url=None,  # its scripts would come from another server
         redoc_url=None,
+        redirect_slashes=False,  # to an address that the client would choose
         responses=REFUSALS,
     )
     app.add_exception_handler(InputError, _refused)
@@ -381,8 +382,10 @@ async def _refused(request: Request, error: Exception) -> Response:
         answer = _json({"error": f"{error.detail}{more}"}, error.status_code)
         answer.headers.update(error.headers or {})
         return answer
-    status = 503 if isinstance(error, Busy) else 422
-    return _json({"error": visible(str(error))}, status)
+    status, said = 503 if isinstance(error, Busy) else 422, str(error)
+    if isinstance(error, DataError) and len(error.problems) > 1:
+        said = f"{one_line(error.problems[0])} ({len(error.problems) - 1} more)"
+    return _json({"error": said}, status)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -128,9 +128,9 @@ class Guard:
 
 
 async def _refuse(send: Send, status: int, sentence: str) -> None:
-    heads = [(b"content-type", b"application/json")]
+    body = json.dumps({"error": sentence}).encode()
+    heads = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     if status == 401:
         heads.append((b"www-authenticate", b"Bearer"))
-    body = json.dumps({"error": sentence}).encode()
     await send({"type": "http.response.start", "status": status, "headers": heads})
     await send({"type": "http.response.body", "body": body})

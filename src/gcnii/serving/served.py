@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.data.tables.assemble import EdgeList, Nodes
-from gcnii.errors import InputError, Problems, did_you_mean, notice
+from gcnii.errors import GraphError, InputError, Problems, did_you_mean, notice
 from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.inference.explain import explain
@@ -25,11 +25,13 @@ from gcnii.inference.neighbourhood import RADIUS, Neighbourhoods
 from gcnii.inference.new_nodes import Arrivals, OldNodes, refuse_another
 from gcnii.inference.predict import (
     DECIMALS,
+    FEATURES,
     Floats,
     SetRule,
     answered,
     label_table,
     predict_sets,
+    say_by_features,
 )
 from gcnii.inference.training_graph import is_training_graph
 from gcnii.nn.settings import whole
@@ -127,6 +129,7 @@ class Served:
             near = _near(result, graph, radius, rule)
         except InputError as error:
             no_new = str(error)
+            notice(f"no new nodes are answered: {no_new}")
         made = cls(name, result, graph, device, columns, P, rule, near, no_new)
         made.rows, made.error, made.about, made._old.ids  # noqa: B018 - made before the first request, which would wait
         if near is not None:
@@ -183,7 +186,13 @@ class Served:
             P, basis, beside = self._by_the_whole(arrivals)
             found = NewAnswers([], exact=True, radius=None)
         else:
-            P, basis, beside = self._by_what_is_near(self.near, arrivals)
+            try:
+                P, basis, beside = self._by_what_is_near(self.near, arrivals)
+            except GraphError:
+                arrivals.joined(self.graph)  # which calls nodes by their names
+                raise
+            if FEATURES in basis:
+                say_by_features(basis.count(FEATURES))
             found = NewAnswers([], self.near.exact, self.near.radius)
         table = arrivals.table(self.result, P, basis, None).drop(columns="split")
         cells = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)} | beside

@@ -161,18 +161,22 @@ def run(load: Callable[[], Served], place: Place, limits: Limits) -> None:
     load  makes what is served; on SIGHUP, and when the watched file changes, it is called again
     """
     keep_notices()
+    again = asyncio.Event()
+    # Before it is heeded, it would end the process; and a bundle may change while it is loaded.
+    signal.signal(signal.SIGHUP, lambda *_: again.set())
 
     def loaded() -> Served:
         served = load()
         keep_notices()  # which one that loads quietly has turned off
         return served
 
-    asyncio.run(_serve(Service(loaded(), limits), loaded, place))
+    asyncio.run(_serve(Service(loaded(), limits), loaded, place, again))
 
 
-async def _serve(service: Service, load: Callable[[], Served], place: Place) -> None:
+async def _serve(
+    service: Service, load: Callable[[], Served], place: Place, again: asyncio.Event
+) -> None:
     server, loop = server_of(service, place), asyncio.get_running_loop()
-    again = asyncio.Event()
 
     def stop() -> None:
         server.should_exit = True
