@@ -1,6 +1,9 @@
 """Numbers to predict: standardised inside, units outside."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from support.amounts import diffused
@@ -155,13 +158,37 @@ def test_what_classes_alone_have_is_refused(grid, result):
         result.predict_proba(grid)
 
 
-def test_equal_numbers_are_refused():
+@pytest.mark.parametrize(
+    ("unit", "sentence"),
+    [
+        (0.0, "all known numbers of heat are the same; they must differ"),
+        (
+            1e200,
+            r"heat has numbers up to .* that differ by .* at most; give them in another",
+        ),
+        (
+            1e-200,
+            "heat has .* another unit, below 1e\\+100 and at least 1e-100 apart",
+        ),
+        (np.nan, "no node of grid has all of its numbers \\(heat\\); give some nodes theirs"),
+    ],
+)
+def test_numbers_without_a_variance_are_refused(unit, sentence):
     graph = diffused(side=6)
-    same = gcnii.Graph(
-        X=graph.X, edges=graph.edges, y=np.ones(graph.n), targets=("t",), splits=graph.splits
-    )
-    with pytest.raises(GraphError, match="all labels of graph are the same; numbers must differ"):
-        gcnii.fit(same, "mlp", epochs=2)
+    other = replace(graph, y=unit * graph.y, splits=())
+    with pytest.raises(GraphError, match=sentence):
+        gcnii.fit(other, effort="quick")
+
+
+def test_nodes_that_lack_some_of_their_numbers_are_counted():
+    nodes = pd.DataFrame({"id": range(30), "x": 1.0, "a": range(30), "b": [1.0, None, 3.0] * 10})
+    edges = pd.DataFrame({"source": [0], "target": [1]})
+    said = "10 of the 30 nodes with numbers lack some of a, b, and are not trained on; predict one"
+    with pytest.warns(UserWarning, match=said):
+        graph = gcnii.from_frames(nodes, edges, target=["a", "b"])
+    assert graph.labelled.sum() == 20
+    with pytest.warns(UserWarning, match=said):
+        gcnii.from_scipy(np.eye(30), np.ones((30, 1)), nodes[["a", "b"]], targets=("a", "b"))
 
 
 def test_numbers_are_shown_with_four_digits_or_whole_and_r_squared_with_three():

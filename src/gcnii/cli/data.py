@@ -278,7 +278,7 @@ def _facts(graph: Graph) -> Document:
         "nodes": graph.n,
         "edges": graph.m,
         "features": graph.d,
-        "classes": list(graph.classes or ()),
+        ("numbers" if graph.targets else "classes"): list(graph.targets or graph.classes or ()),
         "self-loops": int((graph.edges[0] == graph.edges[1]).sum()),
         "labelled": int(graph.labelled.sum()),
     }

@@ -151,7 +151,18 @@ def target_columns(rows: Rows, names: Sequence[str], unknown: str, problems: Pro
                 "a finite number, or leave the cell empty where it is unknown"
             ),
         )
-    return Labels(np.where(np.isfinite(y), y, np.nan), None, tuple(names))
+    return _targets(np.where(np.isfinite(y), y, np.nan), names)
+
+
+def _targets(y: NDArray[np.float64], names: Sequence[str]) -> Labels:
+    """Numbers to predict; a warning counts the nodes that have some of theirs, but not all."""
+    known = ~np.isnan(y)
+    if partly := int((known.any(1) & ~known.all(1)).sum()):
+        notice(
+            f"{partly:,} of the {int(known.any(1).sum()):,} nodes with numbers lack some of "
+            f"{', '.join(names)}, and are not trained on; predict one at a time to use all of them"
+        )
+    return Labels(y, None, tuple(names))
 
 
 def given_split(rows: Rows, column: str, labelled: NDArray[np.bool_], problems: Problems) -> Split:
@@ -257,7 +268,7 @@ def array_numbers(y: ArrayLike | Tensor | None, n: int, targets: Sequence[str]) 
             f"y must hold a row for each of {n} nodes, with one column for each of the targets "
             f"{', '.join(names)}; got shape {values.shape}"
         )
-    return Labels(numbers, None, names)
+    return _targets(numbers, names)
 
 
 def _numbers(values: NDArray[Any]) -> _Numbers | None:

@@ -128,16 +128,21 @@ def make_runs(
     settings  the number of settings, of which each is trained with every seed
     """
     if not graph.has_labels:
+        if graph.targets:
+            raise GraphError(
+                f"no node of {graph.name} has all of its numbers ({', '.join(graph.targets)}); "
+                "give some nodes theirs"
+            )
         raise GraphError(
             f"no node of {graph.name} has a label; label some nodes, or say which column holds "
             "their labels: --label (in Python: label=)"
         )
-    alike = graph.k == 1 and not graph.multilabel
     if graph.targets:
-        alike = bool((np.ptp(graph.labels[graph.labelled], axis=0) == 0).any())
-    if alike:
-        needs = "numbers must differ" if graph.targets else "a classifier needs two classes or more"
-        raise GraphError(f"all labels of {graph.name} are the same; {needs}")
+        _refuse_numbers(graph)
+    elif graph.k == 1 and not graph.multilabel:
+        raise GraphError(
+            f"all labels of {graph.name} are the same; a classifier needs two classes or more"
+        )
     if not graph.splits:
         raise GraphError(f"{graph.name} has no split; give it train, val and test masks")
     splits = len(graph.splits)
@@ -151,6 +156,23 @@ def make_runs(
         for setting in range(settings)
         for seed in seeds
     ]
+
+
+LARGEST = 1e100  # number to predict, and its inverse the least range: squares of both are finite
+
+
+def _refuse_numbers(graph: Graph) -> None:
+    """Raise GraphError for numbers without a variance that float64 can hold."""
+    y = graph.labels[graph.labelled]
+    size, span = np.abs(y).max(0), np.ptp(y, axis=0)
+    for j, name in enumerate(graph.targets):
+        if span[j] == 0:
+            raise GraphError(f"all known numbers of {name} are the same; they must differ")
+        if size[j] > LARGEST or span[j] < 1 / LARGEST:
+            raise GraphError(
+                f"{name} has numbers up to {size[j]:g} that differ by {span[j]:g} at most; give "
+                f"them in another unit, below {LARGEST:g} and at least {1 / LARGEST:g} apart"
+            )
 
 
 class Validation(NamedTuple):

@@ -108,6 +108,17 @@ def test_nodes_without_a_time_are_said():
             {"when": ["now"] + [1] * 19},
             "row 0 of nodes: the time 'when' is 'now'",
         ),
+        (
+            {"time": "when"},
+            {"when": [*range(19), "2020-01-01"]},
+            "row 19 of nodes: the time 'when' is '2020-01-01'",
+        ),
+        ({"time": "when"}, {"when": [*range(19), "inf"]}, "row 19 of nodes: the time 'when' is"),
+        (
+            {"time": "when"},
+            {"when": [*map(str, DAYS[1:]), "NaT"]},
+            "'NaT'; .* leave the cell empty where it is unknown",
+        ),
         ({"time": "when"}, {"when": [1] * 20}, "have 1 different times"),
         ({"time_edges": "at"}, {}, "time_edges needs time, the column that says when a node came"),
         (
@@ -125,6 +136,11 @@ def test_nodes_without_a_time_are_said():
             {"time": "when", "time_shares": "0.5,0.2", "time_cuts": "1,2"},
             {},
             "time_shares and time_cuts both divide the nodes; give one",
+        ),
+        (
+            {"time": "when", "time_cuts": "2020-01-01,2020-01-05"},
+            {"split": ["train"] * 12 + ["val"] * 4 + ["test"] * 4},
+            "time_cuts divides the nodes, and so does the column 'split' of nodes; leave one",
         ),
         (
             {"time": "when"},

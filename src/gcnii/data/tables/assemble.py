@@ -317,6 +317,12 @@ class Nodes:
         """The split of a column, or by time, or drawn class by class; none without any label."""
         reading, labelled = self.reading, known_rows(labels.y)
         if column := self._column(reading.split):
+            given = [name for name in ("time_shares", "time_cuts") if getattr(reading, name)]
+            if given and self.known is None:
+                self.problems.add(
+                    f"{given[0]} divides the nodes, and so does the column {column!r} of "
+                    f"{self.rows.name}; leave one of them out"
+                )
             split = given_split(self.rows, column, labelled, self.problems)
             if times is not None:
                 return self._drawn(lambda: split.validating_last(times))

@@ -20,20 +20,19 @@ def times_of(rows: Rows, column: str, problems: Problems) -> tuple[Times, bool]:
     if column not in rows.header:
         problems.add(rows.lacks(column, "times"))
         return np.full(len(rows), np.nan), False
-    texts = rows.texts(column)
-    cells = texts.tolist()
-    dated = not all(cell is None or is_number(cell) for cell in cells)
-    if not dated:
-        return parsed(cells), False
-    days = np.array([np.nan if cell is None else day_of(cell) for cell in cells])
+    cells = rows.texts(column).tolist()
+    numbers = sum(is_number(cell) for cell in cells if cell is not None)
+    dated = 2 * numbers < len(cells) - cells.count(None)  # what most are, and all have to be
+    read = day_of if dated else lambda cell: parsed([cell])[0]
+    times = np.array([np.nan if cell is None else read(cell) for cell in cells])
     problems.add_each(
-        [i for i, cell in enumerate(cells) if cell is not None and np.isnan(days[i])],
+        [i for i, cell in enumerate(cells) if cell is not None and not np.isfinite(times[i])],
         lambda i: (
-            f"{rows.place(i)}: the time {column!r} is {cells[i]!r}; write all times as numbers, "
-            "or all as dates such as 2024-12-31"
+            f"{rows.place(i)}: the time {column!r} is {cells[i]!r}; write all times as numbers, or "
+            "all as dates such as 2024-12-31, and leave the cell empty where it is unknown"
         ),
     )
-    return days, True
+    return times, dated
 
 
 def cuts_of(cuts: Sequence[str], *, dated: bool) -> tuple[float, float]:
