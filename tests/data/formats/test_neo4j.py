@@ -58,6 +58,19 @@ def test_a_property_can_be_the_label(write):
     assert {":LABEL=Person", ":LABEL=Robot"} <= set(graph.features)
 
 
+def test_a_property_can_be_a_number_to_predict_or_a_time(write):
+    folder = write(nodes=PEOPLE.replace(",,00123", ",26,00123"), relationships=KNOWS)
+    graph = load(folder, target="Age")
+    assert graph.targets == ("age",)
+    assert {"zip=00123", "born", ":LABEL=Person"} < set(graph.features)
+    assert "age" not in graph.features
+    assert graph.y[:2, 0].tolist() == [31, 26]
+    with pytest.warns(UserWarning, match="people is divided by 'born': train up to 1990-01-31"):
+        graph = load(folder, time="born")
+    assert "born" not in graph.features
+    assert graph.dated
+
+
 def test_relationships_are_one_way_if_asked(write):
     graph = load(write(nodes=PEOPLE, relationships=KNOWS), directed=True)
     assert graph.edges.T.tolist() == [[0, 1], [2, 0], [4, 5]]

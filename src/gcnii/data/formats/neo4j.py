@@ -193,7 +193,8 @@ def _kinds(files: Sequence[CsvFile]) -> dict[str, str]:
 
 
 def _label(table: pd.DataFrame, reading: Reading) -> Names:
-    if reading.labels != (Reading.label,) or Reading.label in table or LABEL not in table:
+    given = reading.target or reading.labels != (Reading.label,)
+    if given or Reading.label in table or LABEL not in table:
         return reading.label
     known = dict.fromkeys(cell for cell in table[LABEL].dropna() if cell)
     several = next((cell for cell in known if ";" in cell), None)
@@ -209,9 +210,11 @@ def _label(table: pd.DataFrame, reading: Reading) -> Names:
 
 def _typed(table: pd.DataFrame, kinds: Mapping[str, str], reading: Reading) -> Reading:
     """The reading with the types of the headers; what is no feature is taken out of the table."""
-    said = {*reading.labels, reading.split}
-    said |= {name for hint in HINTS for name in getattr(reading, hint)}
-    rest = {name: kind for name, kind in kinds.items() if name not in said}
+    roles = {one.lower() for one in (*reading.labels, *reading.target, reading.split, reading.time)}
+    said = {name for hint in HINTS for name in getattr(reading, hint)}
+    rest = {
+        name: kind for name, kind in kinds.items() if name not in said and name.lower() not in roles
+    }
     if unused := [f"{name}:{kind}" for name, kind in rest.items() if kind not in PLAIN]:
         notice(f"nodes: left out of the features: {', '.join(unused)}")
     for name, kind in rest.items():
