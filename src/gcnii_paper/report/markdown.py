@@ -130,6 +130,11 @@ CORNELL = (
     "Printed numbers on Cornell are of a file that carries Texas's features and labels: GCNII has "
     "{:.1f} % there, and {:.1f} % on the corrected one.",
 )
+# What two rows of Table 5 say, on the web graphs.
+PAIRS = (
+    ("GCNII* as coded and as printed are two models", "gcnii-star", "gcnii-star-as-printed"),
+    ("Edges taken one way, as coded, and both ways differ", "gcnii", "gcnii-links-both-ways"),
+)
 
 
 def conclusions(
@@ -143,8 +148,7 @@ def conclusions(
         _means(known, *ABLATION),
         _quoted(grids),
         _means(known, *CORNELL),
-        _printed_form(known),
-        _directions(known),
+        *(_on_web_graphs(known, *pair) for pair in PAIRS),
         _beyond(rows),
     ]
     listed = [sentence for sentence in sentences if sentence]
@@ -161,7 +165,8 @@ def _quoted(grids: Sequence[Grid]) -> str:
     deep = [
         shown for grid in grids if grid.name == "table3" for shown in grid.shown if _deep(shown)
     ]
-    away = [shown.verdict.difference for shown in deep if _ours(shown) and shown.verdict]
+    unpublished = (shown.verdict for shown in deep if shown.word == "other settings")
+    away = [verdict.difference for verdict in unpublished if verdict]
     if not away:
         return ""
     above, below = sum(one > FAR for one in away), sum(one < -FAR for one in away)
@@ -173,10 +178,6 @@ def _quoted(grids: Sequence[Grid]) -> str:
     )
 
 
-def _ours(shown: TableCell) -> bool:
-    return shown.word == "other settings"
-
-
 def _deep(shown: TableCell) -> bool:
     """Whether it is a deep network of DropEdge's with a number of ours."""
     cell = shown.cell
@@ -184,21 +185,12 @@ def _deep(shown: TableCell) -> bool:
     return quoted and int(cell.column) >= DEEP and shown.word != "missing"
 
 
-def _printed_form(known: Cells) -> str:
-    listed = _on_web_graphs(known, "gcnii-star", "gcnii-star-as-printed")
-    return f"GCNII* as coded and as printed are two models: {listed}." if listed else ""
-
-
-def _directions(known: Cells) -> str:
-    listed = _on_web_graphs(known, "gcnii", "gcnii-links-both-ways")
-    return f"Edges taken one way, as coded, and both ways differ: {listed}." if listed else ""
-
-
-def _on_web_graphs(known: Cells, one: str, other: str) -> str:
-    """`Texas 76.9 and 75.7 %`, and so on, for two rows of Table 5."""
+def _on_web_graphs(known: Cells, about: str, one: str, other: str) -> str:
+    """`Texas 76.9 and 75.7 %`, and so on, for two rows of Table 5; empty where none is measured."""
     names = {graph: [f"table5/{row}/{graph.lower()}" for row in (one, other)] for graph in WEB}
     words = (_means(known, own, f"{graph} {{:.1f}} and {{:.1f}} %") for graph, own in names.items())
-    return ", ".join(filter(None, words))
+    listed = ", ".join(filter(None, words))
+    return f"{about}: {listed}." if listed else ""
 
 
 def _beyond(rows: Sequence[BeyondRow]) -> str:
