@@ -26,15 +26,14 @@ import gcnii
 from gcnii.errors import InputError
 from gcnii.files import Document, write_document
 from gcnii.graph import Graph, Split
-from gcnii.graph.graph import hold_out
+from gcnii.graph.arrays import known_rows
+from gcnii.graph.graph import FIFTH, hold_out, strata
 from gcnii.graph.types import EdgeTypes
 from gcnii.nn.settings import Settings
 from gcnii.report.tables import markdown_table
 from gcnii.targets.interval import over_runs
 from gcnii.targets.scores import percent
 from gcnii_paper.documents import made_by, met, read_folder
-
-FIFTH = 0.2
 
 
 def hgb_graph(path: Path, seeds: int = 5) -> Graph:
@@ -57,7 +56,7 @@ def hgb_graph(path: Path, seeds: int = 5) -> Graph:
     kinds = about["link.dat"]["link type"]
     names = tuple(kinds[str(t)]["meaning"] for t in range(len(kinds)))
     y, train = _labels(labels, len(nodes))
-    tested = (y >= 0).reshape(len(y), -1).all(1) & ~train
+    tested = known_rows(y) & ~train
     return Graph(
         X=_features(nodes),
         edges=links[:, :2].T,
@@ -97,8 +96,7 @@ def _split(
     y: NDArray[np.int64], train: NDArray[np.bool_], test: NDArray[np.bool_], seed: int
 ) -> Split:
     """A fifth of the training nodes of each class, drawn by the seed, validates."""
-    strata = y if y.ndim == 1 else np.where((y >= 0).all(1), 0, -1)
-    val = hold_out(np.where(train, strata, -1), FIFTH, np.random.default_rng((seed, 1)))
+    val = hold_out(np.where(train, strata(y), -1), FIFTH, np.random.default_rng((seed, 1)))
     return Split(train=train & ~val, val=val, test=test)
 
 

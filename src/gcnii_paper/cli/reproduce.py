@@ -115,6 +115,8 @@ def reproduce(
         _print_data_sets(only, json)
         return
     if missing:
+        if runs is not None or jobs != 1:
+            raise InputError("--missing takes neither --runs nor --jobs; leave them out")
         _print(_run_missing(table, only, ledger, searches, budget, device), json)
         return
     if budget is not None:

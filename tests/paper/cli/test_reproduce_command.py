@@ -234,6 +234,7 @@ def test_export_and_import_move_runs(tmp_path, monkeypatch):
         (("reproduce", "import", "empty"), "empty holds no JSON document; give the folder that"),
         (("reproduce", "table2", "--jobs", "0"), "--jobs must be at least 1, got 0"),
         (("reproduce", "table2", "--budget", "5m"), "--budget goes with --missing; add it, or"),
+        (("reproduce", "table2", "--missing", "--runs", "3"), "--missing takes neither --runs nor"),
         (
             ("reproduce", "table2", "--missing", "--budget", "soon", "--ledger", "new/l"),
             "budget must be a time such as 90s, 10m or 2h, got 'soon'",
