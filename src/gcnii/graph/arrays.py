@@ -207,6 +207,13 @@ def merged(edges: NDArray[np.int64], *, directed: bool = False) -> NDArray[np.in
     return freeze(found)
 
 
+def runs_of(start: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """start, start + 1, … (`count` of them), for each start and count, one after the other."""
+    runs = np.repeat(start - (np.cumsum(count) - count), count)
+    runs += np.arange(len(runs))
+    return runs
+
+
 def row_normalised(X: ArrayLike | sp.sparray) -> sp.csr_array:
     """X (n, d) with each row divided by its sum, as a new float32 CSR; rows of zeros stay zero."""
     # A copy: without it the index arrays are the caller's, and eliminate_zeros changes them.

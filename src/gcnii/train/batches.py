@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gcnii import kernels
+from gcnii.graph.arrays import runs_of
 from gcnii.propagation import Adjacency, Propagation, Sparse
 from gcnii.propagation.sparse import Pattern
 
@@ -218,11 +219,11 @@ class NeighbourSampler:
         """
         count, start = self.count[nodes], self.start[nodes]
         if fanout == 0:
-            return count, _runs(start, count)
+            return count, runs_of(start, count)
         # What `random.random` would divide by 2⁵³.
         numbers = random.bit_generator.random_raw(int(count.sum())) >> np.uint64(11)
         drawn = np.minimum(count, fanout)
-        links = shuffled(count, numbers).take(_runs(_before(count), drawn))
+        links = shuffled(count, numbers).take(runs_of(_before(count), drawn))
         links += np.repeat(start, drawn)
         return drawn, links
 
@@ -291,7 +292,7 @@ def shuffled(count: Numbers, numbers: NDArray[np.uint64]) -> Numbers:
     words = numbers >> np.uint64(53 - bits)
     words <<= np.uint64(turn_bits)
     row = np.arange(len(count)) << (bits + turn_bits)
-    words += _runs(row, count).view(np.uint64)
+    words += runs_of(row, count).view(np.uint64)
     words.sort()
     turns: Numbers = (words & np.uint64((1 << turn_bits) - 1)).view(np.int64)
     words >>= np.uint64(turn_bits)
@@ -304,13 +305,6 @@ def shuffled(count: Numbers, numbers: NDArray[np.uint64]) -> Numbers:
 def _before(count: Numbers) -> Numbers:
     """(n,) the sum of the counts before each."""
     return np.cumsum(count) - count
-
-
-def _runs(start: Numbers, count: Numbers) -> Numbers:
-    """start, start + 1, … (`count` of them), for each start and count, one after the other."""
-    runs = np.repeat(start - _before(count), count)
-    runs += np.arange(len(runs))
-    return runs
 
 
 def ahead(makers: Iterable[Callable[[], Batch]]) -> Generator[Batch, None, None]:

@@ -63,7 +63,7 @@ from gcnii.files import (
     write_document,
 )
 from gcnii.graph import ROLES, GlobalIndices, Graph, Piece, Split, Whole
-from gcnii.graph.arrays import freeze
+from gcnii.graph.arrays import freeze, runs_of
 from gcnii.graph.columns import Columns
 from gcnii.graph.piece import Numbers, refuse_targets
 
@@ -291,12 +291,11 @@ def _joined_places(parts: Sequence[Tensors], places: Sequence[Array], rows: Arra
     degree = np.concatenate([one["degree"] for one in parts])
     order = np.argsort(np.concatenate(places))
     begin, count = (np.cumsum(degree) - degree)[order], degree[order]
-    step = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     pairs = np.concatenate([one["pairs"] for one in parts])
     return {
         "halo": nodes[outside],
         "halo.part": owner[outside],
-        "pairs": pairs[np.repeat(begin, count) + step],
+        "pairs": pairs[runs_of(begin, count)],
     }
 
 
@@ -428,10 +427,9 @@ def _edges(graph: Graph, owner: NDArray[np.int64], part: int) -> Tensors:
 def _numbers(numbering: Numbering, rows: Numbers) -> Tensors:
     begin = numbering.starts[rows]
     degree = numbering.starts[rows + 1] - begin
-    step = np.arange(degree.sum()) - np.repeat(np.cumsum(degree) - degree, degree)
     return {
         **{f"first.{direction}": each[rows] for direction, each in numbering.first.items()},
-        "pairs": numbering.pairs[np.repeat(begin, degree) + step],
+        "pairs": numbering.pairs[runs_of(begin, degree)],
         "degree": degree,
     }
 
