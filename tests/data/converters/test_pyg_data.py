@@ -53,6 +53,15 @@ def test_repeated_edges_without_weights_count_once():
     assert gcnii.from_pyg(ring(torch.cat([BOTH, BOTH], 1))).weights is None
 
 
+def test_types_of_edges_are_named_as_not_used():
+    kinds = torch.arange(12) // 6
+    with pytest.warns(UserWarning, match="edge_type is not used, so that edges of all types"):
+        graph = gcnii.from_pyg(ring(edge_type=kinds))
+    assert not graph.typed
+    typed = gcnii.Graph(X=np.eye(6), edges=BOTH, edge_types=kinds, directed=True)
+    assert typed.type_count == 2
+
+
 @pytest.mark.parametrize("name", ["edge_weight", "weight"])
 def test_weights_that_differ_in_the_two_directions_make_a_graph_directed(name):
     weights = torch.arange(1.0, 7)

@@ -87,6 +87,11 @@ def from_pyg(
     X = _features(data.x)
     n = X.shape[0]
     listed = _edges(data, n)
+    if getattr(data, "edge_type", None) is not None:
+        notice(
+            "data.edge_type is not used, so that edges of all types are alike; to keep them apart, "
+            "make gcnii.Graph(X=…, edges=data.edge_index, edge_types=data.edge_type, y=…)"
+        )
     A = _adjacency(listed, _weights(data, listed.shape[1]), n)
     one_way = not is_symmetric(A) if directed is None else true_or_false(directed, "directed")
     edges, weights = edges_of(A, directed=one_way)
