@@ -151,6 +151,9 @@ def test_without_a_budget_and_a_number_of_trials_ten_minutes_are_taken():
         ({"trials": 2.5}, "trials must be an integer ≥ 1, got 2.5"),
         ({"jobs": 0, "trials": 2}, "jobs must be an integer ≥ 1, got 0"),
         ({"seeds": 0, "trials": 2}, "seeds must be an integer ≥ 1, got 0"),
+        ({"models": [], "trials": 2}, "models must be a list of one or more names, got []"),
+        ({"graph": "cora", "trials": 2}, "graph must be a gcnii.Graph, got str; gcnii.load reads"),
+        ({"out": __file__, "trials": 2}, f"{__file__} is a file; choose another folder (out)"),
         ({"device": "tpu", "trials": 2}, "device must be "),
         ({"storage": "nonsense", "trials": 2}, "cannot open the storage nonsense: Could not parse"),
     ],
@@ -160,7 +163,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(
 ):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as refused:
-        gcnii.tune(graph, **words)
+        gcnii.tune(**{"graph": graph, **words})
     assert str(refused.value).startswith(sentence)
     assert files(tmp_path) == []
 

@@ -241,12 +241,17 @@ def combines(
     return open_question and is_graph and uses_own_default(graph.catalog_name)
 
 
-def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
-    """The model that is given; else gcnii, or that of the record with the preset `record`."""
+def refuse_no_graph(graph: object) -> None:
+    """Raise InputError for what is given in the place of a graph."""
     if not isinstance(graph, Graph):
         raise InputError(
             f"graph must be a gcnii.Graph, got {type(graph).__name__}; gcnii.load reads one"
         )
+
+
+def chosen_model(model: str | None, graph: Graph, preset: Preset = "published") -> str:
+    """The model that is given; else gcnii, or that of the record with the preset `record`."""
+    refuse_no_graph(graph)
     if not is_one_of(preset, get_args(Preset)):
         raise InputError(f"preset must be {' or '.join(get_args(Preset))}, got {preset!r}")
     if preset == "published":

@@ -44,6 +44,7 @@ from gcnii.train.plan import (
     make_plan,
     model_defaults,
     model_hints,
+    refuse_no_graph,
 )
 from gcnii.train.presets import PLAIN, PORTFOLIO, Point, portfolio
 from gcnii.train.recipe import RECIPE_FIELDS, recipe_hints
@@ -207,10 +208,13 @@ class Question:
         fixed: Mapping[str, object] | None = None,
     ) -> Question:
         """The question, with what is not given chosen for the graph; refuses what cannot be."""
+        refuse_no_graph(graph)
         make_runs(graph, None, None)  # refuses a graph without labels or splits
         if metric == "auto" and "metric" not in (fixed or {}) and rare_class(graph) is not None:
             metric = "ap"
         models = (models,) if isinstance(models, str) else models
+        if models is not None and not (isinstance(models, Sequence) and models):
+            raise InputError(f"models must be a list of one or more names, got {models!r}")
         names = tuple(dict.fromkeys((*map(known_model, models or SEARCHED), *BASELINES)))
         seeds = _seeds(graph, whole("seeds", seeds, 1))
         if seeds > MOST_GIVEN:

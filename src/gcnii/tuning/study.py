@@ -317,6 +317,8 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
 
 def refuse_foreign(folder: Path, question: Question) -> None:
     """Raise InputError if the folder holds what is not this study's."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; {ANOTHER}")
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if foreign := sorted(name for name in names if not OWN.fullmatch(name)):
         raise InputError(f"{folder} holds {some_of(foreign)}, which gcnii did not write; {ANOTHER}")
