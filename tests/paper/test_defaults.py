@@ -9,7 +9,7 @@ from gcnii.train.presets import PORTFOLIO, Point
 from gcnii.tuning.portfolio import LABELS
 from gcnii_paper import defaults
 from gcnii_paper.defaults import ALWAYS, EFFORTS, Kept, best_baseline, judge, kin, measure
-from gcnii_paper.defaults import defaults_tables as tables
+from gcnii_paper.defaults import defaults_tables, points_table
 from gcnii_paper.defaults import read_defaults as read
 
 N = 180
@@ -74,7 +74,7 @@ def test_members_that_are_weighed_are_not_judged_by_the_same_nodes(kept):
 
 def test_the_tables_have_a_line_for_each_point_graph_and_member(kept, tmp_path):
     judge(kept, tmp_path / "out", ("texas", "film"))
-    words = tables(read(tmp_path / "out"))
+    words = points_table() + defaults_tables(read(tmp_path / "out"))
     firsts = [line.split("|")[1] for line in words.splitlines() if line.startswith("|")]
     assert [point.name for point in PORTFOLIO] == firsts[2 : 2 + len(PORTFOLIO)]
     assert {"film", "texas", "**mean**", *EFFORTS["best"], "pyg-sage"} <= set(firsts)
