@@ -2,10 +2,12 @@
 
 A page a command, from its help; a page a public name of Python, from its docstring; the tables of
 commands, of names, of models and of settings.  The pages lie in docs/reference/commands/ and
-docs/reference/api/, which git ignores, and are written only where they change.
+docs/reference/api/, which git ignores, and are written only where they change.  For programs that
+read the manual, llms.txt lists its pages, and SKILL.md is the README's and other pages' essence.
 """
 
 import inspect
+import posixpath
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -346,6 +348,67 @@ def row(name: str, default: str, kind: Any, setting: Setting) -> str:
     return f"|{name}|{default}|{values_of(kind, setting)}|{help}|"
 
 
+TOCTREE = re.compile(r"^```\{toctree\}\n:caption: ([^\n]*)\n:hidden:\n\n(.*?)^```$", re.M | re.S)
+LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#]*)\.md(?=[)#])")
+FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
+# Not a heading, a list, a table, a picture or a target.
+PARAGRAPH = re.compile(r"(?<=\n\n)(?![#|!<(]|\d+\.)\S.*?(?=\n\n|\n$)", re.DOTALL)
+SKILL = """---
+name: gcnii
+description: Predict a class, several labels or a number for the nodes of a graph from tables of
+  nodes and edges, on the command line or in Python; judge and explain the predictions. Use it for
+  node classification and regression and for deep graph networks (GCNII), not for link prediction.
+---
+
+# gcnii
+"""
+# The sections of pages that SKILL.md consists of.
+ESSENCE = {
+    "../README.md": ("Your own tables", "Python", "Which model", "What it does not do"),
+    "reference/cheatsheet.md": ("Cheat sheet",),
+    "howto/scripts.md": ("Exit codes and JSON",),
+    "howto/troubleshooting.md": ("By message",),
+}
+
+
+def opening(text: str) -> str:
+    """The first sentence of a page, without links."""
+    found = PARAGRAPH.search(FENCED.sub("", text))
+    return first_sentence(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", found[0])) if found else ""
+
+
+def llms() -> str:
+    """llms.txt: every page of the manual with its first sentence, in the groups of the index."""
+    index = (DOCS / "index.md").read_text("utf-8")
+    parts = ["# gcnii", f"> {' '.join(PARAGRAPH.findall(index)[0].split())}"]
+    for caption, entries in TOCTREE.findall(index):
+        lines = []
+        for page in re.findall(r"([\w/-]+)>?$", entries, re.MULTILINE):
+            text = (DOCS / f"{page}.md").read_text("utf-8")
+            title = re.findall(r"^# (.*)$", text, re.MULTILINE)[0]
+            lines.append(f"- [{title}]({page}.html): {opening(text)}")
+        parts.append(f"## {caption}\n\n" + "\n".join(lines))
+    return "\n\n".join([*parts, "## For coding agents\n\n- [SKILL.md](SKILL.md)"]) + "\n"
+
+
+def skill() -> str:
+    """SKILL.md: what a coding agent needs to use gcnii, with links from the manual's root."""
+    parts = [SKILL]
+    for page, wanted in ESSENCE.items():
+        text = (DOCS / page).read_text("utf-8")
+        here = posixpath.dirname(page.replace("../", ""))
+        text = LINK.sub(lambda found, here=here: from_root(here, found[1]), text)
+        for section in re.split(r"^(?=#{1,2} )", text, flags=re.MULTILINE):
+            if section.partition("\n")[0].lstrip("# ") in wanted:
+                parts.append(re.sub(r"^# ", "## ", section))
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def from_root(folder: str, link: str) -> str:
+    """`../howto/tune`, from `reference` → `howto/tune.html`."""
+    return posixpath.normpath(posixpath.join(folder, link)).removeprefix("docs/") + ".html"
+
+
 TABLES = {
     "reference/commands": table_of_commands,
     "reference/api": table_of_names,
@@ -382,8 +445,15 @@ def insert_tables(sphinx: Sphinx, page: str, source: list[str]) -> None:
         source[0] = source[0].replace(MARK, TABLES[page]())
 
 
+def write_for_programs(sphinx: Sphinx, error: Exception | None) -> None:
+    """Write llms.txt and SKILL.md to the root of the manual."""
+    (Path(sphinx.outdir) / "llms.txt").write_text(llms(), "utf-8")
+    (Path(sphinx.outdir) / "SKILL.md").write_text(skill(), "utf-8")
+
+
 def setup(sphinx: Sphinx) -> dict[str, bool]:
     """What Sphinx calls when it loads the extension."""
     sphinx.connect("builder-inited", write_pages)
+    sphinx.connect("build-finished", write_for_programs)
     sphinx.connect("source-read", insert_tables)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,8 +6,9 @@ import re
 from dataclasses import replace
 
 import pytest
+import yaml
 from support.command_line import call
-from support.manual import ROOT, docs_module
+from support.manual import PAGES, ROOT, docs_module
 
 import gcnii
 from gcnii.data.formats import packed
@@ -127,6 +128,28 @@ def test_the_table_of_settings_says_what_is_declared():
     assert "`label_threshold`<br>`--label-threshold`|`half`|`half`, `validation`|" in table
     for name in RECIPE_FIELDS:
         assert table.count(f"\n|`{name}`") == 1
+
+
+def test_the_list_for_language_models_has_every_page_with_a_sentence():
+    text = MADE.llms()
+    lines = dict(re.findall(r"^- \[[^]]+\]\(([^)]+)\.html\): (.+)$", text, re.MULTILINE))
+    assert {f"docs/{page}.md" for page in lines} == {*PAGES} - {"docs/index.md"}
+    assert all(re.search(r"[.:?]$", sentence) for sentence in lines.values()), lines
+    assert text.startswith("# gcnii\n\n> Some customers, papers or accounts have a label.")
+
+
+def test_what_a_coding_agent_is_told_is_of_tested_pages_and_leads_somewhere():
+    text = MADE.skill()
+    _, head, body = text.split("---\n", 2)
+    about = yaml.safe_load(head)
+    assert about["name"] == "gcnii"
+    assert len(about["description"]) <= 1024
+    titles = [title for titles in MADE.ESSENCE.values() for title in titles]
+    assert re.findall(r"^## (.*)$", body, re.MULTILINE) == titles
+    for page in re.findall(r"\]\(([^)#:]+)\.html", body):
+        assert (ROOT / f"docs/{page}.md").exists(), page
+    for name in re.findall(r"gcnii\.((?:[a-z]+\.)?\w+)\(", body):
+        assert MADE.thing(name), name
 
 
 def test_models_that_are_recommended_stand_apart_from_the_rest():

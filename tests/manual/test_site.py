@@ -100,6 +100,8 @@ def built(folder, *options):
 
 
 def every_page_is_there(site):
+    assert (site / "llms.txt").exists()
+    assert (site / "SKILL.md").exists()
     for page in PAGES:
         assert (site / page.removeprefix("docs/")).with_suffix(".html").exists(), page
 
