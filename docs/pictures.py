@@ -58,7 +58,7 @@ PICTURES: dict[str, Picture] = {
     "customer": Picture(
         "why.svg", (FIRST, "gcnii explain runs/customers c1244 --out why.svg"), element="svg"
     ),
-    "evaluate": Picture("runs/customers.html", (RUNS, REPORT), width=1380, element="#scores"),
+    "evaluate": Picture("runs/customers.html", (RUNS, REPORT), width=1260, element="#scores"),
     "calibration": Picture("runs/customers.html", (RUNS, REPORT), element="#calibration"),
     "why": Picture(
         "why.svg", (RUNS, "gcnii explain runs/customers c0211 --out why.svg"), element="svg"

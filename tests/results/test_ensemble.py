@@ -104,7 +104,7 @@ def test_sets_hold_the_true_class_as_often_as_promised(ensemble, graph):
     assert sets[test, graph.labels[test]].mean() >= 0.7
 
 
-@pytest.mark.filterwarnings("ignore:accuracy .* is not above")  # label propagation does as well
+@pytest.mark.filterwarnings("ignore:label propagation, .* does as well")
 def test_it_is_evaluated_beside_baselines(ensemble, graph):
     found = ensemble.evaluate(graph)
     assert found.model == "auto"

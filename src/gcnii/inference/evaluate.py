@@ -401,11 +401,9 @@ def _propagation(found: Found) -> str:
     if GRAPH not in found.baselines or found.ahead(GRAPH).mean > 0:
         return ""
     own, alone = found.mean(found.metric), found.baseline_mean(GRAPH, found.metric)
-    above = "below" if found.score.lower_is_better else "above"
     return (
-        f"{found.result.measured} {found.score.shown(own)} is not {above} "
-        f"{found.score.shown(alone)} of {GRAPH}, which uses the graph and no features; "
-        f"{_better(found)}"
+        f"{GRAPH}, which ignores the features, does as well: {found.result.measured} "
+        f"{found.score.shown(alone)} against {found.score.shown(own)}; {_better(found)}, or use it"
     )
 
 

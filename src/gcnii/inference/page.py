@@ -67,8 +67,7 @@ def verdict(result: Trained, evaluation: Evaluation) -> str:
     unit = "" if score.plain else " %"
     sentence = f"{name[:1].upper()}{name[1:]} {own.number}{unit}{ends}{mean} on {nodes}"
     usual = evaluation.baselines[evaluation.usual][metric].mean
-    what = "the mean alone gives" if score.plain else "the most frequent labels alone give"
-    beside = f"; {what} {score.shown(usual)}{unit}"
+    beside = f"; predicting the same for every node gives {score.shown(usual)}{unit}"
     unfinished = " The training was interrupted." if result.interrupted else ""
     return f"{sentence}{'' if isnan(usual) else beside}.{unfinished}"
 
@@ -95,7 +94,7 @@ def about(result: Trained, graph: Graph) -> dict[str, str]:
     facts = {
         "model": _model(result),
         "graph": _graph(graph),
-        "nodes": ", ".join([*sizes, *([f"{other:,} in no role"] if other else [])]),
+        "nodes": ", ".join([*sizes, *([f"{other:,} unused"] if other else [])]),
         "runs": _runs(result),
         "best run": f"seed {best.seed}, by validation",
         "best epoch": f"{best.best_epoch}, counted from 0, of {best.epochs}, by validation",
@@ -412,7 +411,8 @@ def draw_reliability(title: str, bins: Sequence[Bin], error: float) -> Drawing:
     axes.set_title(f"{title[0].upper()}{title[1:]}: error {percent(error)} %")
     name = title.replace(" ", "-")
     caption = (
-        "Dots: groups of like confidence, by size; bars: 95 % intervals; dashed: as it should be."
+        "Each dot is a group of nodes of similar confidence, its size their number. Bars: 95 % "
+        "intervals. Dashed: perfect calibration."
     )
     return Drawing(inline_svg(drawing, name, f"Reliability, {title}"), caption)
 
@@ -454,7 +454,7 @@ def draw_errors(name: str, y: Floats, values: Floats) -> list[Drawing]:
     axes.scatter(values[shown], (values - y)[shown], s=8, color=BLUE, alpha=0.5, linewidths=0)
     axes.set(xlabel="predicted", ylabel="predicted - true", title=f"Residuals of {name}")
     some = f"{DOTS:,} of the {len(y):,} test nodes" if len(y) > DOTS else "the test nodes"
-    of = f"Dots: {some}; dashed: as it should be."
+    of = f"Dots: {some}; dashed: where predictions are true."
     return [
         Drawing(inline_svg(truth, f"{name}-truth", f"Predicted by true {name}"), of),
         Drawing(inline_svg(residuals, f"{name}-residuals", f"Residuals of {name}"), ""),

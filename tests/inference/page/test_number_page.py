@@ -39,7 +39,7 @@ def test_it_begins_with_r_squared_and_that_of_the_mean(html, result, grid):
     evaluation = result.evaluate()
     own, usual = evaluation.scores["r2"], evaluation.baselines["mean"]["r2"]
     assert first.startswith(f"R² {own.mean:.3f} ({own.low:.3f} to ")
-    assert first.endswith(f"the mean alone gives {usual.mean:.3f}.")
+    assert first.endswith(f"predicting the same for every node gives {usual.mean:.3f}.")
     assert "2 features, 2 numbers" in words(html)
 
 
@@ -65,7 +65,8 @@ def test_a_dot_is_a_test_node_and_of_many_some_are_drawn():
     y = np.linspace(0, 1, 2 * DOTS)
     truth, residuals = draw_errors("heat", y, y + 0.1)
     assert (
-        truth.caption == f"Dots: {DOTS:,} of the {2 * DOTS:,} test nodes; dashed: as it should be."
+        truth.caption
+        == f"Dots: {DOTS:,} of the {2 * DOTS:,} test nodes; dashed: where predictions are true."
     )
     assert truth.svg.count("<use") >= DOTS
     few, _ = draw_errors("heat", y[:7], y[:7])

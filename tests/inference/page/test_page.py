@@ -47,7 +47,7 @@ def test_it_begins_with_the_score_its_interval_and_what_the_majority_gives(html,
     (first,) = re.findall(r'<p class="takeaway">(.*?)</p>', html)
     own, usual = evaluation.scores["accuracy"], evaluation.baselines["majority"]["accuracy"]
     assert first.startswith(f"Accuracy {percent(own.mean)} % ({percent(own.low)} to ")
-    assert first.endswith(f"the most frequent labels alone give {percent(usual.mean)} %.")
+    assert first.endswith(f"predicting the same for every node gives {percent(usual.mean)} %.")
     assert html.index('class="takeaway"') < html.index("<nav")
     assert evaluation.graph_helps.sentence in unescape(html)
 
@@ -57,7 +57,7 @@ def test_it_says_what_was_trained_on_what_and_how_to_repeat_it(html):
     for part in (
         "gcnii, 2 layers, width 8",
         "made-up: 160 nodes",
-        "80 train, 40 val, 34 test, 6 in no role",
+        "80 train, 40 val, 34 test, 6 unused",
         "3 (seeds 0 to 2) on split 0",
         "Trained by: gcnii train my_graph",
         "versions torch 2.9 commit abc1234",
