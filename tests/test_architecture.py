@@ -42,7 +42,7 @@ STUDY = Path(gcnii_paper.__file__).parent
 REGISTERED = "cli/__init__.py"
 # Trained has methods, and fit a portfolio, that a later room implements; it is imported when they
 # are called.
-FACADE = {("results/result.py", "inference"), ("results/fit.py", "tuning")}
+FACADE = {("results/trained.py", "inference"), ("results/fit.py", "tuning")}
 ROOT = Path(gcnii.__file__).parent
 TESTS = Path(__file__).parent
 LIBRARY = [

@@ -24,7 +24,7 @@ from gcnii.data.converters.frames import from_frames
 from gcnii.errors import InputError
 from gcnii.inference.predict import label_table
 from gcnii.results.bundle import open_bundle
-from gcnii.results.result import Trained
+from gcnii.results.trained import Trained
 from gcnii.train.callbacks import EpochReport
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from support.small_models import fitting
 import gcnii
 from gcnii.nn import Model
 from gcnii.results.card import short_form
-from gcnii.results.result import Recomputed, scores_of
+from gcnii.results.outputs import Recomputed, scores_of
 from gcnii.train.task import Task
 
 SMALL = {"layers": 2, "width": 8, "epochs": 4, "device": "cpu"}

@@ -33,7 +33,7 @@ from gcnii.inference.new_nodes import OldNodes, label_new, read_new
 from gcnii.inference.predict import are_labels, csv_text, harmless, label_table, unlabelled
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.bundle import open_bundle
-from gcnii.results.result import Trained
+from gcnii.results.trained import Trained
 from gcnii.targets.target import Sets, refuse_coverage
 
 if TYPE_CHECKING:

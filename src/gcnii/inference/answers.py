@@ -17,7 +17,7 @@ from gcnii.files import first_bytes, refuse_replacing, user_path
 from gcnii.graph import Graph
 from gcnii.inference.predict import column_names, label_table, refuse_format, typed, write_table
 from gcnii.inference.training_graph import load_training_graph
-from gcnii.results.result import Trained
+from gcnii.results.trained import Trained
 from gcnii.targets.target import Sets
 
 if TYPE_CHECKING:

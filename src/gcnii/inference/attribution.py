@@ -38,7 +38,8 @@ from gcnii.graph import Graph
 from gcnii.nn import MODELS, Model
 from gcnii.propagation import Sparse, adjacency
 from gcnii.results.ensemble import Asked, Ensemble, Networks, Regressed, Smoothed
-from gcnii.results.result import Result, calibrated
+from gcnii.results.outputs import calibrated
+from gcnii.results.result import Result
 from gcnii.targets import LabelTarget, Target
 from gcnii.train.features import COLUMNS
 from gcnii.train.plan import Plan

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gcnii.files import Document, json_value
-from gcnii.results.result import Trained
+from gcnii.results.trained import Trained
 from gcnii.targets.interval import Estimate, percentiles, share_of
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import Floats

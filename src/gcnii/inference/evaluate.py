@@ -40,7 +40,8 @@ from gcnii.inference.tables import ShownScore, label_tables, number_tables, shor
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.card import never_predicted, nothing_found, unbeaten
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import Result, Trained
+from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets import LabelTarget, SeveralLabels, as_labels
 from gcnii.targets.interval import DRAWS, Estimate, over_runs, percentiles, share_of
 from gcnii.targets.objective import positive_class

@@ -33,7 +33,8 @@ from gcnii.inference.predict import known_labels
 from gcnii.inference.training_graph import load_training_graph
 from gcnii.nn.settings import whole
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import Result, Trained
+from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets import LabelTarget, Numbers
 from gcnii.targets.scores import number_shown
 from gcnii.train.features import COLUMNS

@@ -24,7 +24,8 @@ from gcnii.inference.onnx_graph import Matrix, NotWritten, OnnxGraph, Value
 from gcnii.propagation import Sparse
 from gcnii.propagation.adjacency import BOTH_SIDES
 from gcnii.results.ensemble import Ensemble, Networks
-from gcnii.results.result import Result, Trained, mean_weights
+from gcnii.results.result import Result
+from gcnii.results.trained import Trained, mean_weights
 from gcnii.targets import LabelTarget, Numbers
 from gcnii.targets.target import HALF, TINY
 from gcnii.train.features import Scaling

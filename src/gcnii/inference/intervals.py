@@ -24,7 +24,7 @@ from gcnii.graph import Graph
 from gcnii.inference.predict import FeaturesOnly, halves, unknown_kind
 from gcnii.inference.training_graph import training_graph
 from gcnii.propagation import adjacency
-from gcnii.results.result import Trained
+from gcnii.results.trained import Trained
 from gcnii.targets import Numbers
 from gcnii.targets.target import Bools, Floats, largest_misfit, refuse_coverage
 

@@ -44,7 +44,9 @@ from gcnii.results.ensemble import (
     Regressed,
     Smoothed,
 )
-from gcnii.results.result import Outputs, Probabilities, Result, Trained
+from gcnii.results.outputs import Outputs
+from gcnii.results.result import Result
+from gcnii.results.trained import Probabilities, Trained
 from gcnii.targets import Target
 from gcnii.train.distributed.shard import CutMatrix
 from gcnii.train.features import scaled_matrix

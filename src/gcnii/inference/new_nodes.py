@@ -35,7 +35,7 @@ from gcnii.graph.types import aligned
 from gcnii.inference.intervals import IntervalRule
 from gcnii.inference.predict import answered, known_labels, predict_sets, table_of, value_table
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
-from gcnii.results.result import Trained
+from gcnii.results.trained import Trained
 from gcnii.targets.target import Sets
 
 if TYPE_CHECKING:

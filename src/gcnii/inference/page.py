@@ -41,7 +41,8 @@ from gcnii.report.figures import GREY, OTHERS, figure, inline_svg, style_of
 from gcnii.report.html import is_page, one_file
 from gcnii.results.card import board, how_weighed
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import Result, Trained
+from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets import LabelTarget, target_of
 from gcnii.targets.interval import wilson
 from gcnii.targets.scores import SCORES, frequent_confusions, number_shown, percent

@@ -22,7 +22,7 @@ from gcnii.files import atomic_write, first_bytes, refuse_replacing
 from gcnii.graph import Graph
 from gcnii.inference.training_graph import is_training_graph, load_training_graph, training_graph
 from gcnii.members.linear import affordable
-from gcnii.results.result import Trained
+from gcnii.results.trained import Trained
 from gcnii.targets import LabelTarget, SeveralLabels, as_labels, target_of
 from gcnii.targets.target import Sets, conformal_sets, refuse_coverage
 

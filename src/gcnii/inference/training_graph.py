@@ -9,7 +9,7 @@ from gcnii.data import CATALOG, load
 from gcnii.data.formats import reader_of
 from gcnii.errors import DataError, InputError
 from gcnii.graph import Graph
-from gcnii.results.result import Origin, Trained
+from gcnii.results.trained import Origin, Trained
 
 
 def is_training_graph(result: Trained, graph: Graph) -> bool:

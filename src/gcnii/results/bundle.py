@@ -71,7 +71,8 @@ from gcnii.results.ensemble import (
     Smoothed,
 )
 from gcnii.results.provenance import git_state
-from gcnii.results.result import Origin, Result, Trained
+from gcnii.results.result import Result
+from gcnii.results.trained import Origin, Trained
 from gcnii.targets import target_of
 from gcnii.targets.target import HALF
 from gcnii.train.adam import Stack

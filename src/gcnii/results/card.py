@@ -21,7 +21,9 @@ from gcnii.files import Document, json_value
 from gcnii.graph import Graph
 from gcnii.report.tables import markdown_table
 from gcnii.results.ensemble import BESIDE, Ensemble
-from gcnii.results.result import KEPT, Bools, Result, Trained
+from gcnii.results.outputs import KEPT
+from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets import LabelTarget
 from gcnii.targets.scores import (
     SCORES,
@@ -31,7 +33,7 @@ from gcnii.targets.scores import (
     mean_and_spread,
     percent,
 )
-from gcnii.targets.target import FEW, LEAST, Floats, error_left
+from gcnii.targets.target import FEW, LEAST, Bools, Floats, error_left
 from gcnii.train.recipe import Recipe
 
 IN_SHORT = ("average_precision", *BESIDE)  # where one of two classes is rare

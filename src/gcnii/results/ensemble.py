@@ -31,21 +31,12 @@ from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
 from gcnii.nn import MODELS
 from gcnii.propagation import adjacency
-from gcnii.results.result import (
-    REFITTED,
-    Answered,
-    Bools,
-    Floats,
-    Probabilities,
-    Recomputed,
-    Result,
-    Trained,
-    calibrated,
-    mean_weights,
-)
+from gcnii.results.outputs import Recomputed, calibrated
+from gcnii.results.result import Result
+from gcnii.results.trained import REFITTED, Answered, Floats, Probabilities, Trained, mean_weights
 from gcnii.targets import LabelTarget, Target, as_labels, target_of
 from gcnii.targets.scores import Answers
-from gcnii.targets.target import LEAST
+from gcnii.targets.target import LEAST, Bools
 from gcnii.train.hardware import CPU_THREADS
 from gcnii.train.plan import AUTO
 from gcnii.train.recipe import Recipe

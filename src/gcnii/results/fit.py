@@ -18,7 +18,8 @@ from gcnii.errors import InputError, is_one_of, notice
 from gcnii.files import user_path
 from gcnii.graph import Graph
 from gcnii.nn.settings import whole, whole_seeds
-from gcnii.results.result import Result, Trained
+from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets.objective import positive_class
 from gcnii.train.callbacks import Callback, EpochReport, training_bar
 from gcnii.train.group import Leave, Training

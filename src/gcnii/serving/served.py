@@ -37,7 +37,7 @@ from gcnii.inference.training_graph import is_training_graph
 from gcnii.nn.settings import whole
 from gcnii.results.card import card
 from gcnii.results.ensemble import Ensemble
-from gcnii.results.result import Trained
+from gcnii.results.trained import Trained
 from gcnii.serving.records import Records
 
 if TYPE_CHECKING:

@@ -40,7 +40,8 @@ from gcnii.nn import MODELS
 from gcnii.nn.settings import Settings
 from gcnii.results.ensemble import Ensemble, Member, Networks
 from gcnii.results.fit import SILENT, Session
-from gcnii.results.result import Result, Trained
+from gcnii.results.result import Result
+from gcnii.results.trained import Trained
 from gcnii.targets.objective import Objective
 from gcnii.targets.scores import ACCURACY, Answers, Score, sign_of
 from gcnii.targets.target import Ints

@@ -53,7 +53,8 @@ from gcnii.results.ensemble import (
     half_the_cores,
 )
 from gcnii.results.fit import SILENT, Session, fit_plans
-from gcnii.results.result import KEPT, Origin, Probabilities
+from gcnii.results.outputs import KEPT
+from gcnii.results.trained import Origin, Probabilities
 from gcnii.targets import LabelTarget, target_of
 from gcnii.targets.objective import positive_class
 from gcnii.targets.scores import LOWER, Answers
