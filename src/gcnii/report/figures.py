@@ -201,8 +201,9 @@ def is_figure(path: Path) -> bool:
 def inline_svg(drawing: Figure, name: str, title: str) -> Markup:
     """An <svg> for a page: as wide as there is room, in the colour of the text around it.
 
-    name  of letters, digits and - alone; the ids of the drawing begin with it
+    name  with which the ids of the drawing begin; it may come from the data
     """
+    name = re.sub("[^A-Za-z0-9-]", lambda sign: f"_{ord(sign[0]):x}", name)
     _show_names_as_they_are(drawing)
     text = _svg(drawing, name, transparent=True)
     (size,) = re.findall(r'viewBox="[^"]+"', text)

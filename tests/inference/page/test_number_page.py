@@ -53,6 +53,16 @@ def test_each_number_has_its_errors_drawn_and_in_tables(html, result):
     assert "predicted - true" in text
 
 
+@pytest.mark.parametrize("name", ["a b", '"><img src=x>', "a\\d"])
+def test_a_number_may_be_called_anything(name):
+    y = np.arange(9.0)
+    for drawing in draw_errors(name, y, y + 1):
+        ids = re.findall(r'id="([^"]*)"', drawing.svg)
+        assert ids
+        assert all(re.fullmatch(r"[\w.-]+", one) for one in ids)
+        assert "<img" not in drawing.svg
+
+
 def test_nothing_on_it_is_of_classes(html):
     for word in ("Calibration", "Confusion", "average precision", "per cent", " % (", "log loss"):
         assert word not in words(html)
