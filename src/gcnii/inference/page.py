@@ -176,18 +176,23 @@ def given(result: Result, graph: Graph) -> Document:
 
 def again(result: Trained, graph: Graph) -> str:
     """The Python that trains the same."""
-    source = result.origin.source
-    made = f"gcnii.load({str(source)!r})" if source else "graph"
+    origin = result.origin
+    options = {name: one for name, one in origin.loaded_with.items() if one != origin.columns}
+    made = _call("load", repr(str(origin.source)), **options) if origin.source else "graph"
     if isinstance(result, Ensemble):
-        words = [made, "'auto'", *(f"{name}={one!r}" for name, one in result.settings.items())]
-        return f"gcnii.fit({', '.join(words)})"
+        return _call("fit", made, "'auto'", **result.settings)
     assert isinstance(result, Result)
-    seeds = [run.seed for run in result.runs]
-    one = f"range({seeds[0]}, {seeds[-1] + 1})"
-    seed_words = one if seeds == list(range(seeds[0], seeds[-1] + 1)) else str(seeds)
-    words = [made, repr(result.plan.model), f"seeds={seed_words}"]
-    words += [f"{name}={value!r}" for name, value in given(result, graph).items()]
-    return f"gcnii.fit({', '.join(words)})"
+    seeds, own = [run.seed for run in result.runs], given(result, graph)
+    if any(run.split != run.seed % len(graph.splits) for run in result.runs):
+        own = {"split": result.runs[0].split, **own}
+    every = range(seeds[0], seeds[-1] + 1)
+    words = f"seeds={every if seeds == [*every] else seeds}"
+    return _call("fit", made, repr(result.plan.model), words, **own)
+
+
+def _call(function: str, *words: str, **named: object) -> str:
+    options = (f"{name}={value!r}" for name, value in named.items())
+    return f"gcnii.{function}({', '.join([*words, *options])})"
 
 
 SHOWN = 5  # nodes of each kind

@@ -9,9 +9,10 @@ import pytest
 from support.elements import Elements
 from support.run_pages import HOSTILE, a_graph, trained
 
+import gcnii
 from gcnii.errors import InputError
 from gcnii.inference.evaluate import evaluate
-from gcnii.inference.page import draw_curves, page, write_page
+from gcnii.inference.page import again, draw_curves, page, write_page
 from gcnii.targets.scores import percent
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what `evaluate` has to warn of
@@ -65,6 +66,17 @@ def test_it_says_what_was_trained_on_what_and_how_to_repeat_it(html):
     ):
         assert part in text
     assert len(re.findall('<div class="given"><dt>(?:layers|width|epochs)</dt>', html)) == 3
+
+
+def test_what_repeats_it_loads_the_graph_as_it_was_loaded_and_trains_on_its_split():
+    graph = gcnii.load("csbm", n=60, seed=1)
+    result = gcnii.fit(graph, "gcn", epochs=2, seeds=[3])
+    assert again(result, graph) == (
+        "gcnii.fit(gcnii.load('csbm', n=60, seed=1), 'gcn', seeds=range(3, 4), epochs=2)"
+    )
+    several = graph.with_splits([graph.splits[0], replace(graph.splits[0])])
+    result = gcnii.fit(several, "gcn", epochs=2, seeds=[0], split=1)
+    assert ", 'gcn', seeds=range(0, 1), split=1, epochs=2)" in again(result, several)
 
 
 def test_every_warning_of_the_evaluation_is_shown(html):
