@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gcnii.files import Document, json_value
+from gcnii.files import Document
 from gcnii.results.trained import Trained
-from gcnii.targets.interval import Estimate, percentiles, share_of
+from gcnii.targets.interval import percentiles, share_of
 from gcnii.targets.scores import Answers
 from gcnii.targets.target import Floats
 from gcnii.train.recipe import price_of
@@ -90,8 +90,4 @@ def _costs(said: Answers, j: int, cost: str) -> Document:
     drawn = said.drawn(lambda weights: {"": each @ weights / weights.sum(0)})[""]
     own = percentiles(float(each.mean()), drawn)
     none, every = (float(of(np.full(said.m, one)).mean()) for one in (0.0, 1.0))
-    return {**_document(own), "none": none, "all": every}
-
-
-def _document(estimate: Estimate) -> Document:
-    return {name: json_value(float(value)) for name, value in vars(estimate).items()}
+    return {**own.document(), "none": none, "all": every}

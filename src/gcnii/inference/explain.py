@@ -401,13 +401,6 @@ def _width(result: Trained, k: int) -> int:
     return int(result.plan.model_settings.get("width", k))
 
 
-def _subject(result: Trained, graph: Graph, device: str) -> BestRun | EnsembleAnswer:
-    if isinstance(result, Ensemble):
-        return EnsembleAnswer(result, graph, device)
-    assert isinstance(result, Result)
-    return BestRun.of(result, graph, device)
-
-
 class _Answer:
     """All that is known of one score, as arrays."""
 
@@ -429,7 +422,12 @@ class _Answer:
             None if one is None else find_class(self.names, str(one), what)
             for one in (label, against)
         )
-        self.subject = _subject(result, graph, device)
+        self.subject: BestRun | EnsembleAnswer
+        if isinstance(result, Ensemble):
+            self.subject = EnsembleAnswer(result, graph, device)
+        else:
+            assert isinstance(result, Result)
+            self.subject = BestRun.of(result, graph, device)
         self.P, self.ends = self.subject.P, self.subject.links.ends
         if not np.isfinite(self.P[node]).all():
             raise GraphError(
@@ -465,7 +463,7 @@ class _Answer:
             label=label,
             probability=float(self.P[asked.node, asked.label]),
             predicted=me.label,
-            holds=bool(self._holds([asked.node])[0]),
+            holds=bool(self._holds(self.P[[asked.node]])[0]),
             known=me.known,
             against=None if asked.against is None else self.names[asked.against],
             score=own.score,
@@ -499,19 +497,19 @@ class _Answer:
             labels = [number_shown(one) for one in self.P[rows, self.asked.label].tolist()]
             known = [None if isnan(one) else number_shown(one) for one in own]
         else:
-            labels = self.result.label_target.shown(self._decide(rows))
+            labels = self.result.label_target.shown(self._decided(self.P[rows]))
         return tuple(map(NodeShare, map(self._name, rows), labels, known, hops, added))
 
-    def _holds(self, rows: Sequence[int] | Ints) -> NDArray[np.bool_]:
-        """(rows,) whether these nodes are given the explained label."""
+    def _holds(self, P: Floats) -> NDArray[np.bool_]:
+        """(nodes,) whether nodes with answers P (nodes, k) are given the explained label."""
         if self.number:
-            return np.ones(len(rows), bool)
-        ids = self._decide(np.asarray(rows))
-        return np.asarray(self.result.label_target.indicators(ids)[:, self.asked.label] == 1)
+            return np.ones(len(P), bool)
+        truth = self.result.label_target.indicators(self._decided(P))
+        return np.asarray(truth[:, self.asked.label] == 1)
 
-    def _decide(self, rows: Ints) -> Ints:
-        """The labels of nodes: by the threshold and the class weights of what is explained."""
-        return self.result.decide(self.P[rows], ensemble=False)
+    def _decided(self, P: Floats) -> Ints:
+        """By the threshold and the class weights of what is explained."""
+        return self.result.decide(P, ensemble=False)
 
     def _groups(self, nodes: Sequence[NodeShare], rows: Ints, label: str) -> tuple[str, ...]:
         """What the colours of nodes say: their label; of several, whether they have this one.
@@ -523,7 +521,7 @@ class _Answer:
             return tuple("predicted lower" if one < own[0] else "as high or higher" for one in own)
         if self.result.label_target.exclusive:
             return tuple(node.label for node in nodes)
-        return tuple(label if has else f"not {label}" for has in self._holds(rows))
+        return tuple(label if has else f"not {label}" for has in self._holds(self.P[rows]))
 
     def _name(self, i: int) -> str | int:
         return int(i) if self.graph.nodes is None else self.graph.nodes[i]
@@ -568,14 +566,11 @@ class _Answer:
 
     def _change(self, row: Floats) -> str:
         """What differs in the prediction where the explained label no longer holds; else empty."""
-        if self.number:
+        before, after = self._holds(np.stack([self.P[self.asked.node], row]))
+        if after or not before:
             return ""
-        ids, target = self.result.decide(row[None], ensemble=False), self.result.label_target
-        held, holds = self._holds([self.asked.node])[0], target.indicators(ids)[0, self.asked.label]
-        if not held or holds:
-            return ""
-        if target.exclusive:
-            return f"{target.shown(ids)[0]} is predicted"
+        if (target := self.result.label_target).exclusive:
+            return f"{target.shown(self._decided(row[None]))[0]} is predicted"
         return f"{self.names[self.asked.label]} is no longer predicted"
 
     def _joined(self, drawn: Ints) -> tuple[tuple[int, int, float], ...]:
