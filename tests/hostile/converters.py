@@ -241,7 +241,6 @@ def _pyg_y(random: Random, data: Any) -> tuple[str, Any]:
         f"NaN of bfloat16, unknown {i}": lambda: (gap.bfloat16(), "right"),
         f"-1, unknown {i}": lambda: (torch.nan_to_num(gap, -1).long(), "right"),
         f"None, unknown {i}": lambda: ([None if j == i else int(y[j]) for j in range(N)], "odd"),
-        "halves": lambda: (y + 0.5, "wrong"),
         "complex": lambda: (y + 1j, "wrong"),
         "too short": lambda: (y[:-1], "wrong"),
         "-2": lambda: (y - 2, "wrong"),

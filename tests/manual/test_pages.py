@@ -24,9 +24,9 @@ from support.manual import (
 EVIDENCE = {
     "docs/howto/tables.md": ("labels.csv", "node,label,probability,known,split,p(lost)"),
     "docs/howto/tune.md": ("labels.csv", "node,label,probability,known,split,p(0)"),
-    "docs/understand/explanations.md": ("why.svg", "link for it"),
+    "docs/understand/explanations.md": ("why.svg", "edge for it"),
     "docs/howto/few-labels.md": ("runs/views/run.json", '"views": 2'),
-    "docs/understand/evaluation.md": ("evaluation.json", "does not beat naming the largest class"),
+    "docs/understand/evaluation.md": ("evaluation.json", "columns that tell the classes apart"),
 }
 RUN = [page for page in ("README.md", *PAGES) if any(block.runs() for block in blocks(page))]
 

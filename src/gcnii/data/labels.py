@@ -253,9 +253,17 @@ def array_labels(y: ArrayLike | Tensor | None, n: int, classes: Classes = None) 
     return _classes(numbers, classes) if values.ndim == 1 else _several(numbers, classes)
 
 
-def array_numbers(y: ArrayLike | Tensor | None, n: int, targets: Sequence[str]) -> Labels:
+def target_names(targets: object) -> tuple[str, ...]:
+    """The names of numbers to predict, given as one or a list; none for None."""
+    named = [targets] if isinstance(targets, str) else () if targets is None else targets
+    names = tuple(named) if isinstance(named, Iterable) else (named,)
+    if any(not isinstance(name, str) for name in names):
+        raise InputError(f"targets must be a list of names, got {targets!r}")
+    return names
+
+
+def array_numbers(y: ArrayLike | Tensor | None, n: int, names: Sequence[str]) -> Labels:
     """(n, q) numbers to predict of n nodes, of these names; NaN and None are unknown."""
-    names = (targets,) if isinstance(targets, str) else tuple(targets)
     values = np.full((n, len(names)), np.nan) if y is None else as_array(y)
     try:
         numbers = np.asarray(values, np.float64).reshape(len(values), -1)

@@ -17,6 +17,7 @@ from gcnii.data.labels import (
     array_numbers,
     as_array,
     splits_or_stratified,
+    target_names,
 )
 from gcnii.errors import GraphError, notice
 from gcnii.graph import ROLES, Graph, Split
@@ -95,7 +96,7 @@ def from_pyg(
     A = _adjacency(listed, _weights(data, listed.shape[1]), n)
     one_way = not is_symmetric(A) if directed is None else true_or_false(directed, "directed")
     edges, weights = edges_of(A, directed=one_way)
-    labels = _labels(data.y, n, targets)
+    labels = _labels(data.y, n, target_names(targets))
     batch = getattr(data, "batch", None)
     return Graph(
         X=X,
@@ -109,13 +110,13 @@ def from_pyg(
     )
 
 
-def _labels(y: Tensor | None, n: int, targets: Sequence[str] | None) -> Labels:
+def _labels(y: Tensor | None, n: int, targets: Sequence[str]) -> Labels:
     """Classes, or numbers where they are named or y holds fractions."""
     values = None if y is None else as_array(y)
     if values is None or (not targets and not _has_fractions(values)):
         return array_labels(y, n)
     q = values[0].size if len(values) else 0
-    return array_numbers(y, n, targets or ("y" if q == 1 else [f"y{j}" for j in range(q)]))
+    return array_numbers(y, n, targets or (["y"] if q == 1 else [f"y{j}" for j in range(q)]))
 
 
 def _has_fractions(values: Values) -> bool:

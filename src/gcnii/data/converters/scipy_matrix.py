@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from gcnii.data.labels import array_labels, array_numbers, splits_or_stratified
+from gcnii.data.labels import array_labels, array_numbers, splits_or_stratified, target_names
 from gcnii.errors import GraphError
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import merged, own, true_or_false
@@ -88,7 +88,8 @@ def from_scipy(
         )
     edges, weights = edges_of(matrix, directed=bool(directed))
     n = shape[0]
-    labels = array_numbers(y, n, targets) if targets else array_labels(y, n, classes)
+    numbers = target_names(targets)
+    labels = array_numbers(y, n, numbers) if numbers else array_labels(y, n, classes)
     return Graph(
         X=X,
         edges=edges,
