@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from rich.table import Table
+from rich.console import Group
 
 from gcnii.errors import InputError
 from gcnii.files import Document, Made, Shape, read_document
-from gcnii.report.tables import markdown_table
+from gcnii.report.tables import Sentence, markdown_table, plain_table
 from gcnii.results.provenance import commit, versions
 
 
@@ -74,12 +74,10 @@ class Part(NamedTuple):
         remark = f"\n{self.remark}\n" if self.remark else ""
         return f"### {self.title}\n\n{markdown_table(self.heads, self.rows)}{remark}"
 
-    def terminal(self, numbers: slice = slice(0), **how: Any) -> Table:
-        """For the terminal, the columns in `numbers` aligned right; `how` is that of a Table."""
-        table = Table(*self.heads, title=self.title or None, title_justify="left", **how)
-        table.caption, table.caption_justify = self.remark or None, "left"
-        for column in table.columns[numbers]:
-            column.justify = "right"
+    def terminal(self, numbers: slice = slice(0)) -> Group:
+        """For the terminal, the columns in `numbers` aligned right."""
+        table = plain_table(*self.heads, numbers=numbers)
         for row in self.rows:
             table.add_row(*row)
-        return table
+        title, remarks = map(str.splitlines, (self.title, self.remark))
+        return Group(*map(Sentence, title), table, *map(Sentence, remarks))

@@ -141,7 +141,7 @@ def _print_data_sets(only: str, as_json: bool) -> None:
         print_json({"rows": [row.document() for row in found]})
         return
     part = Part("", table1.HEADS, (row.words for row in found))
-    drawn = part.terminal(box=None, header_style="bold")
+    drawn = part.terminal()
     notes = (f"  {note}" for note in table1.notes_on(found))
     table_console(narrow=60).print(table1.TITLE, drawn, *notes, sep="\n")
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
-from rich.table import Table
+from rich.console import Group
 
 from gcnii.report.tables import markdown_table
 from gcnii.tuning.closing import HELPS
@@ -121,6 +121,6 @@ def _found(title: str, finding: Finding) -> list[str]:
     ]
 
 
-def terminal_table(rows: Iterable[BeyondRow]) -> Table:
+def terminal_table(rows: Iterable[BeyondRow]) -> Group:
     """For the terminal."""
-    return Part(TITLE, HEADS, map(words_of, rows)).terminal(box=None, header_style="bold")
+    return Part(TITLE, HEADS, map(words_of, rows)).terminal()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.table import Table
+from rich.console import Group
 
 from gcnii.cost import (
     GIB,
@@ -74,7 +74,7 @@ def parts_of(record: Document) -> list[Part]:
     return found + [make(record[name]) for name, make in makers.items() if record[name]]
 
 
-def terminal_tables(record: Document) -> Iterable[Table]:
+def terminal_tables(record: Document) -> Iterable[Group]:
     """The tables for a terminal."""
     return (part.terminal() for part in parts_of(record))
 

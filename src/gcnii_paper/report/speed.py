@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.table import Table
+from rich.console import Group
 
 from gcnii.files import NOTHING, Document, Maybe, read_document
 from gcnii.report.figures import GCNII_STYLE, GREY, OTHERS, draw_line, figure, save
@@ -61,7 +61,7 @@ COLUMNS = (
 )
 
 
-def bench_table(record: Document) -> Table:
+def bench_table(record: Document) -> Group:
     """One row per line, for the terminal."""
     part = Part(headline(record), COLUMNS, _rows(record), "\n".join(_remarks(record)))
     return part.terminal(numbers=slice(1, None))

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import get_args
 
 from rich.console import Console, ConsoleOptions
-from rich.table import Column, Table
 
 from gcnii.analysis.degree import span
 from gcnii.files import Document, json_value
+from gcnii.report.tables import PlainTable, plain_table
 from gcnii_paper.report.figures import degree_curves
 from gcnii_paper.report.grid import TableCell, grid, judged, notes
 from gcnii_paper.report.markdown import cell_words, legend
@@ -19,48 +19,37 @@ from gcnii_paper.tables.registry import TITLES
 from gcnii_paper.verdict import MARGIN, Verdict, Word
 
 WIDE = 1000  # columns, more than any table needs
-NAMES = 24  # columns for the names of rows; longer names are wrapped
 
 
 @dataclass(frozen=True)
 class TablePart:
     """Rows of a table.
 
-    If they are too wide, the cells' numbers of runs are left out; then columns move below the
-    others.
+    If they are too wide, the cells' numbers of runs are left out.
     """
 
     name: str
     columns: list[str]
     rows: dict[str, dict[str, TableCell]]  # by column
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table | str]:
-        tables = list(self._tables(console, options, runs=True))
-        if len(tables) > 1:
-            tables = list(self._tables(console, options, runs=False))
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[PlainTable | str]:
+        table = self._table(runs=True)
+        natural = console.measure(table, options=options.update_width(WIDE)).maximum
+        if natural > options.max_width:
             yield f"  {self._runs} runs per cell"
-        yield from tables
+            table = self._table(runs=False)
+        yield table
 
-    def _tables(self, console: Console, options: ConsoleOptions, runs: bool) -> Iterator[Table]:
-        block: list[str] = []
-        for column in self.columns:
-            wider = self._table([*block, column], runs)
-            width = console.measure(wider, options=options.update_width(WIDE)).maximum
-            if block and width > options.max_width:
-                yield self._table(block, runs)
-                block = []
-            block.append(column)
-        yield self._table(block, runs)
-
-    def _table(self, columns: list[str], runs: bool) -> Table:
-        table = Table(Column(self.name, max_width=NAMES), *columns, box=None, header_style="bold")
+    def _table(self, runs: bool) -> PlainTable:
+        table = plain_table(self.name, *self.columns)
         for name, row in self.rows.items():
-            cells = [
+            cells = (
                 " ".join(cell_words(row[column], runs)) if column in row else ""
-                for column in columns
-            ]
-            if any(cells):
-                table.add_row(name, *cells)
+                for column in self.columns
+            )
+            table.add_row(name, *cells)
         return table
 
     @property
@@ -74,7 +63,7 @@ class TablePart:
         return " to ".join(str(n) for n in sorted({min(counts), max(counts)}))
 
 
-def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[TablePart | Table | str]:
+def reproduced_tables(cells: Sequence[MeasuredCell]) -> Iterator[TablePart | PlainTable | str]:
     """Each of the paper's tables with its title, its accuracies by degree and its notes; then the
     legend of the marks.
     """
@@ -122,14 +111,12 @@ def _legend(words: set[str]) -> str:
     return "; ".join(parts)
 
 
-def _degrees(cells: list[MeasuredCell]) -> Iterator[Table | str]:
+def _degrees(cells: list[MeasuredCell]) -> Iterator[PlainTable | str]:
     """Figure 1: for each graph, the accuracy of all nodes by depth and group of degrees."""
     lines = [line for line in degree_curves(cells) if line.who == "all"]
     for graph in dict.fromkeys(line.graph for line in lines):
         own = [line for line in lines if line.graph == graph]
-        table = Table(
-            "degree", "nodes", *(str(line.layers) for line in own), box=None, header_style="bold"
-        )
+        table = plain_table("degree", "nodes", *(str(line.layers) for line in own))
         for groups in zip(*(line.groups for line in own), strict=True):
             scores = (f"{100 * group.accuracy:.1f}" for group in groups)
             table.add_row(span(groups[0].low, groups[0].high), str(groups[0].nodes), *scores)

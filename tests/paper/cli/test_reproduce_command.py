@@ -140,8 +140,9 @@ def test_the_table_has_our_numbers_beside_the_paper_s(tmp_path):
     assert lines[3].split()[0] == "GCN"
     assert lines[3].split()[-1] == "■"
     assert lines[4] == "  GCN: nobody printed it"
-    assert lines[6].startswith("ours±sd (runs/needed), mark, the paper's: ")
-    assert ", ■ unprinted; margin: the sd that the paper prints, else 1 point; " in lines[6]
+    legend = " ".join(map(str.strip, lines[6:]))
+    assert legend.startswith("ours±sd (runs/needed), mark, the paper's: ")
+    assert ", ■ unprinted; margin: the sd that the paper prints, else 1 point; " in legend
 
 
 def test_json_has_mean_and_verdict(tmp_path):

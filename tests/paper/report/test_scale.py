@@ -72,7 +72,7 @@ def test_the_picture_needs_no_second_run(tmp_path, record):
 
 
 def test_a_terminal_has_the_same_tables(record):
-    titles = [table.title for table in terminal_tables(record)]
+    titles = [str(table.renderables[0]) for table in terminal_tables(record)]
     assert titles == [part.title for part in parts_of(record)]
     assert titles == ["One graph over several processes", "Halos", "Plans and what was measured",
                       "Growth"]  # fmt: skip
