@@ -93,16 +93,12 @@ class Ball:
     def alone(self) -> Graph:
         """The new nodes, without a link."""
         graph, first = self.graph, len(self.old)
-        return Graph(
+        return replace(
+            graph,
             X=graph.X[first:],
             edges=np.zeros((2, 0), np.int64),
             weights=None if graph.weights is None else np.zeros(0),
             y=graph.labels[first:],
-            directed=graph.directed,
-            name=graph.name,
-            classes=graph.classes,
-            targets=graph.targets,
-            features=graph.features,
         )
 
 

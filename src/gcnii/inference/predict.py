@@ -176,11 +176,7 @@ def predict_sets(
     rule = SetRule.of(result, known, coverage, device, kind=kind, ensemble=ensemble)
     if graph is None or graph is known:
         return rule(rule.P)
-    sets = rule(rule.calibrated.predict_proba(graph, device))
-    alone = unknown_kind(result.part(result.predicting(ensemble)), graph, known)
-    if alone.any():
-        sets[alone] = rule.by_features(graph, alone)
-    return sets
+    return rule.of_graph(graph, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +230,14 @@ class SetRule:
     def __call__(self, P: Floats) -> NDArray[np.bool_]:
         """(nodes, k) the sets of nodes of which `calibrated` gives probabilities P (nodes, k)."""
         return self._sets(P, self.P[self.second])
+
+    def of_graph(self, graph: Graph, device: str) -> NDArray[np.bool_]:
+        """(n, k) those of the nodes of another graph."""
+        sets = self(self.calibrated.predict_proba(graph, device))
+        alone = unknown_kind(self.calibrated, graph, self.known)
+        if alone.any():
+            sets[alone] = self.by_features(graph, alone)
+        return sets
 
     def by_features(self, graph: Graph, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(rows, k) those of nodes that are answered by their features alone.

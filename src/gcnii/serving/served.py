@@ -30,7 +30,6 @@ from gcnii.inference.predict import (
     SetRule,
     answered,
     label_table,
-    predict_sets,
     say_by_features,
 )
 from gcnii.inference.training_graph import is_training_graph
@@ -50,7 +49,7 @@ MADE = "\n## How it was made"
 CHANCE, VALUE = "p(", "value("  # with which the names of these columns begin
 
 Answer = dict[str, object]
-Cells = dict[str, list[object]]  # by column
+Covered = Floats | NDArray[np.bool_] | None  # ends of intervals, or who is in a set
 Rule = SetRule | IntervalRule
 
 
@@ -118,11 +117,10 @@ class Served:
         result = result.scored(graph, device)
         table = label_table(result, graph, device)
         columns = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)}
-        if isinstance(rule, SetRule):
-            columns |= _sets(result, rule(rule.P))
-        elif rule is not None:
-            values = table[[one for one in table if one.startswith(VALUE)]].to_numpy(np.float64)
-            columns |= _ends(result, rule(values, graph))
+        values = table[[one for one in table if one.startswith(VALUE)]].to_numpy(np.float64)
+        if rule is not None:
+            covered = rule(rule.P) if isinstance(rule, SetRule) else rule(values, graph)
+            columns |= _beside(result, covered)
         P = table[[one for one in table if one.startswith(CHANCE)]].to_numpy(np.float64)
         try:
             refuse_another(result, graph)
@@ -182,24 +180,26 @@ class Served:
         edges = edges if len(edges) else Records("edges", dict.fromkeys(self._of_edges, ()))
         tables = Nodes(nodes, self._old.reading, Problems(), known=self.result.origin.columns)
         arrivals = self._old.read(*self._old.as_numbers((tables, edges)))
-        if exact or self.near is None:
-            P, basis, beside = self._by_the_whole(arrivals)
-            found = NewAnswers([], exact=True, radius=None)
+        near = None if exact else self.near
+        if near is None:
+            P, basis, covered = self._by_the_whole(arrivals)
         else:
             try:
-                P, basis, beside = self._by_what_is_near(self.near, arrivals)
+                P, basis, covered = self._by_what_is_near(near, arrivals)
             except GraphError:
                 arrivals.joined(self.graph)  # which calls nodes by their names
                 raise
             if FEATURES in basis:
                 say_by_features(basis.count(FEATURES))
-            found = NewAnswers([], self.near.exact, self.near.radius)
         table = arrivals.table(self.result, P, basis, None).drop(columns="split")
-        cells = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)} | beside
+        cells = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)}
+        cells |= _beside(self.result, covered)
         if every:
             cells["probabilities"] = [self._every(row) for row in P]
-        found.answers.extend({one: cells[one][i] for one in cells} for i in range(len(P)))
-        return found
+        answers = [{one: cells[one][i] for one in cells} for i in range(len(P))]
+        if near is None:
+            return NewAnswers(answers, exact=True, radius=None)
+        return NewAnswers(answers, near.exact, near.radius)
 
     @cached_property
     def _old(self) -> OldNodes:
@@ -213,31 +213,26 @@ class Served:
         columns += [known.weight or "weight"] * (graph.weights is not None)
         return columns + [known.edge_type] * graph.typed
 
-    def _by_the_whole(self, arrivals: Arrivals) -> tuple[Floats, list[str], Cells]:
+    def _by_the_whole(self, arrivals: Arrivals) -> tuple[Floats, list[str], Covered]:
         joined, graph, rule = arrivals.joined(self.graph), self.graph, self.rule
         P, basis = answered(self.result, joined, graph, self.device, ensemble=True)
-        if rule is None:
-            return P, basis, {}
         if isinstance(rule, IntervalRule):
-            return P, basis, _ends(self.result, rule(P, joined, graph.n))
-        about = {"kind": rule.kind, "trained_on": graph}
-        sets = predict_sets(self.result, joined, rule.coverage, self.device, **about)  # type: ignore[arg-type]
-        return P, basis, _sets(self.result, sets[graph.n :])
+            return P, basis, rule(P, joined, graph.n)
+        return P, basis, None if rule is None else rule.of_graph(joined, self.device)[graph.n :]
 
     def _by_what_is_near(
         self, near: Neighbourhoods, arrivals: Arrivals
-    ) -> tuple[Floats, list[str], Cells]:
+    ) -> tuple[Floats, list[str], Covered]:
         said, rule = near.said_of(arrivals), self.rule
         P, basis = near.probabilities(said)
         if rule is None:
-            return P, basis, {}
+            return P, basis, None
         if isinstance(rule, IntervalRule):
-            ends = rule(P, said.ball.graph, len(said.ball.old), said.alone)
-            return P, basis, _ends(self.result, ends)
+            return P, basis, rule(P, said.ball.graph, len(said.ball.old), said.alone)
         sets = rule(near.probabilities(said, rule.calibrated)[0])
         if said.alone.any():
             sets[said.alone] = rule.by_features(said.ball.alone, said.alone)
-        return P, basis, _sets(self.result, sets)
+        return P, basis, sets
 
     @cached_property
     def error(self) -> Document:
@@ -341,17 +336,15 @@ def _near(result: Trained, graph: Graph, radius: int, rule: Rule | None) -> Neig
         return None
 
 
-def _sets(result: Trained, sets: NDArray[np.bool_]) -> Cells:
-    """The names of the classes in each set."""
+def _beside(result: Trained, covered: Covered) -> dict[str, list[object]]:
+    """The names of the classes in each set, or the ends of the interval of each number."""
     names = result.target.names
-    return {"set": [[names[j] for j in np.flatnonzero(row)] for row in sets]}
-
-
-def _ends(result: Trained, ends: Floats) -> Cells:
-    """Those of the interval of each number."""
-    names = enumerate(result.target.names)
+    if covered is None:
+        return {}
+    if not result.origin.targets:
+        return {"set": [[names[j] for j in np.flatnonzero(row)] for row in covered]}
     return {
-        f"{end}({name})": ends[:, j, i].tolist()
-        for j, name in names
+        f"{end}({name})": covered[:, j, i].tolist()
+        for j, name in enumerate(names)
         for i, end in enumerate(("low", "high"))
     }
