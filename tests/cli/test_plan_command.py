@@ -30,6 +30,16 @@ def test_a_well_known_graph_is_planned_from_counts_alone(tmp_path):
     assert files(tmp_path) == []
 
 
+def test_types_of_edges_are_said_not_to_be_counted(tmp_path):
+    edges = write_pets(tmp_path / "pets") / "edges.csv"
+    header, *rows = edges.read_text().splitlines()
+    typed = [f"{row},{'ab'[i % 2]}" for i, row in enumerate(rows)]
+    edges.write_text("\n".join([f"{header},type", *typed]))
+    answer = call("plan", "pets", "--device", "h200", cwd=tmp_path)
+    assert answer.code == 0
+    assert "pets has edges of 2 types, and this is what it takes with --edge-types" in answer.err
+
+
 def test_what_does_not_fit_is_said_with_what_would(tmp_path):
     words = ("ogbn-products", "--device", "h200", "--layers", 64, "--width", 512)
     answer = call("plan", *words, "--memory", "keep", cwd=tmp_path)

@@ -28,7 +28,7 @@ from gcnii.cost import (
 )
 from gcnii.data import CATALOG, load
 from gcnii.data.catalog import KNOWN, Size, counted, size_of
-from gcnii.errors import DataError, InputError
+from gcnii.errors import DataError, InputError, notice
 from gcnii.files import user_path
 from gcnii.report.tables import plain_table
 from gcnii.train.presets import Settings, first_point, preset, presets_for
@@ -95,6 +95,11 @@ def plan(
     where = _device(device)
     Network(model=model, precision=precision)  # refuses before anything is read
     data, size = _found(graph)
+    if data is not None and data.typed:
+        notice(
+            f"{data.name} has edges of {data.type_count} types, and this is what it takes with "
+            "--edge-types ignore: a matrix for each, and layers that are not fused, take more"
+        )
     depth, wide = _shape(graph, data, model)
     network = Network(model=model, precision=precision, layers=layers or depth, width=width or wide)
     cut = cut_of(size, devices, data)

@@ -105,7 +105,10 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
     balanced = _mean(said, "balanced_accuracy") if target.exclusive else None
     never = np.sum([one.counts.predicted for one in said], 0) == 0
     there = np.mean([one.counts.support for one in said], 0)
-    found = _found(result, said, metric.key) if result.by_threshold else None
+    found = None
+    if result.by_threshold:
+        ours = [i for i in result.predicting() if i in rows] or rows[:1]
+        found = _found(result, said, result.part(ours).graded(graph, device), metric.key)
     beaten = found is not None or score > majority
     sentences = (
         found["unbeaten"] if found else "",
@@ -135,17 +138,20 @@ def _usual(said: Answers, graph: Graph, split: int) -> Answers:
     return replace(said, P=shares, guess=said.labels.decided(shares))
 
 
-def _found(result: Trained, said: Sequence[Answers], metric: str) -> Document:
-    """What the threshold finds of one of two classes."""
+def _found(result: Trained, said: Sequence[Answers], together: Answers, metric: str) -> Document:
+    """What the threshold finds of one of two classes.
+
+    said      of each run; scores are their means
+    together  of the mean of the runs that predict, to which `predict` applies the threshold
+    """
     j = result.positive
     assert j is not None
-    own = {kind: [getattr(one.counts, kind)[j] for one in said] for kind in RATES}
     return {
         "class": result.positive_name,
         "threshold": result.threshold_of(j),
         **{name: _mean(said, name) for name in IN_SHORT},
-        **{kind: json_value(float(np.mean(each))) for kind, each in own.items()},
-        "flagged": 1000 * float(np.mean([(one.guess == j).mean() for one in said])),
+        **{kind: json_value(float(getattr(together.counts, kind)[j])) for kind in RATES},
+        "flagged": 1000 * float((together.guess == j).mean()),
         "unbeaten": nothing_found(result.measured, metric, said),
     }
 
