@@ -89,7 +89,9 @@ def test_new_nodes_have_intervals_and_unlinked_ones_those_of_their_features(nois
 def test_several_numbers_have_an_interval_each():
     graph = diffused(side=14, targets=("a", "b"))
     result = gcnii.fit(graph, "mlp", epochs=5, device="cpu")
-    assert result.predict_interval(graph).shape == (graph.n, 2, 2)
+    few = "set by 39 validation nodes: from so few, the share .* can be off by ± 0.09; label more"
+    with pytest.warns(UserWarning, match=few):
+        assert result.predict_interval(graph).shape == (graph.n, 2, 2)
 
 
 def test_what_has_no_intervals_says_so(noisy, result):

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, sqrt
 
 import numpy as np
 
-from gcnii.errors import InputError
+from gcnii.errors import InputError, notice
 from gcnii.graph import Graph
 from gcnii.inference.predict import FeaturesOnly, halves, unknown_kind
 from gcnii.inference.training_graph import training_graph
 from gcnii.propagation import adjacency
 from gcnii.results.trained import Trained
 from gcnii.targets import Numbers
-from gcnii.targets.target import Bools, Floats, largest_misfit, refuse_coverage
+from gcnii.targets.target import FEW, Bools, Floats, largest_misfit, refuse_coverage
 
 NEAREST = 100  # held-out nodes whose mean error is the spread of a node
 FEWEST = 20  # held-out nodes, of which half tell the spread of the others
@@ -92,7 +92,7 @@ class IntervalRule:
         _refuse_others(result)
         part = result.knowing(known).part(result.predicting(ensemble)).scored(known, device)
         held = part.held_out(known)
-        _refuse_few(held, coverage)
+        _few(held, coverage)
         first, second = halves(held)
         y, scores = known.labels, np.full(known.labels.shape, np.nan)
         spreads: list[list[Spread]] = [[] for _ in result.target.names]
@@ -174,10 +174,20 @@ def _refuse_others(result: Trained) -> None:
         )
 
 
-def _refuse_few(held: Bools, coverage: float) -> None:
+def _few(held: Bools, coverage: float) -> None:
+    """Refuse too few held-out nodes; of few, say how far off the coverage can be.
+
+    Over draws of n of them, it has a Beta distribution of variance c (1 - c) / (n + 2).
+    """
     least = max(ceil(coverage / (1 - coverage) - 1e-9), FEWEST)
     if (count := int(held.sum())) < least:
         raise InputError(
             f"intervals of coverage {coverage} need {least} validation nodes or more, there are "
             f"{count}; ask for less, or label more nodes"
+        )
+    if count < FEW:
+        off = 2 * sqrt(coverage * (1 - coverage) / (count + 2))
+        notice(
+            f"the intervals are set by {count} validation nodes: from so few, the share of nodes "
+            f"that are within theirs can be off by ± {off:.2f}; label more nodes for validation"
         )
