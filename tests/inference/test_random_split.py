@@ -14,6 +14,7 @@ import gcnii
 from gcnii.inference import random_split
 from gcnii.inference.random_split import Flattery, drawn_like, flattery
 from gcnii.targets.interval import Estimate
+from gcnii.targets.scores import CLASS_SCORES
 
 SETTINGS = {"layers": 2, "epochs": 12}
 
@@ -82,6 +83,16 @@ def test_check_says_the_difference_in_a_sentence(folder, shortly):
     assert "by time: train up to 20" in out
 
 
+def test_of_numbers_the_difference_is_of_r_squared(folder, shortly):
+    nodes = pd.read_csv(folder / "nodes.csv")
+    nodes["amount"] = (nodes["label"] == "a") * 5.0 + nodes["size"] / 10
+    nodes.drop(columns="label").to_csv(folder / "nodes.csv", index=False)
+    asked = ("data", "check", "papers", "--time", "year", "--target", "amount")
+    out = call(*asked, cwd=folder.parent).out
+    assert "A random split of these nodes flatters: R² 0." in out
+    assert "numbers: amount" in out
+
+
 def test_a_random_split_has_the_sizes_of_the_one_by_time(tables):
     by_time = gcnii.from_frames(*tables, time="year")
     (own,), (drawn,) = by_time.splits, drawn_like(by_time, gcnii.from_frames(*tables)).splits
@@ -105,7 +116,7 @@ def test_a_random_split_has_the_sizes_of_the_one_by_time(tables):
 )
 def test_the_sentence_says_what_the_interval_does(low, high, sentence):
     gap = Estimate(0.02, low, high)
-    found = Flattery("accuracy", Estimate(0.9), Estimate(0.88), gap)
+    found = Flattery(CLASS_SCORES[0], "accuracy", Estimate(0.9), Estimate(0.88), gap)
     assert found.sentence.startswith(sentence)
 
 

@@ -289,7 +289,7 @@ class Found:
 
 def help_sentence(found: Found, beside: str) -> str:
     """Whether the model is better than a baseline, or another, that knows no graph."""
-    ahead, lead = found.ahead(beside), _signed(found.differences[beside], found.score)
+    ahead, lead = found.ahead(beside), signed(found.differences[beside], found.score)
     without, shown = found.baseline_mean(beside, found.metric), found.score.shown
     numbers = f"{shown(found.mean(found.metric))} against {shown(without)} without it"
     numbers = f"{found.result.measured} {numbers} ({beside} on the features)"
@@ -333,7 +333,7 @@ def graph_helps(ensemble: Ensemble, device: str = "auto") -> Help | None:
     return Help(help_sentence(found, name), found.lead(name))
 
 
-def _signed(lead: Estimate, score: Score) -> str:
+def signed(lead: Estimate, score: Score) -> str:
     """`a difference of +24.2 [21.0, 27.3]`."""
     ends = "" if isnan(lead.low) else f" [{score.shown(lead.low)}, {score.shown(lead.high)}]"
     return f"a difference of {score.difference(lead.mean)}{ends}"
@@ -417,7 +417,7 @@ def _boosting(found: Found, name: str) -> str:
     shown, lead = found.score.shown, found.differences[name]
     return (
         f"{name} is better: {found.result.measured} {shown(other)} against {shown(own)}, "
-        f"{_signed(lead, found.score)}; {_better(found)}, or use the trees"
+        f"{signed(lead, found.score)}; {_better(found)}, or use the trees"
     )
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from gcnii.errors import InputError
 from gcnii.files import Document
 from gcnii.graph import ROLES, Graph, Split
+from gcnii.inference.evaluate import signed
 from gcnii.results.fit import Session, fit_plans
 from gcnii.results.result import Result
 from gcnii.targets.interval import DRAWS, Estimate, Floats, bootstrap_weights, percentiles
-from gcnii.targets.scores import percent
+from gcnii.targets.scores import Score
 from gcnii.train.plan import Plan, make_plan
 
 # A small model with settings that are the same for every graph, so that `train` repeats it:
@@ -25,11 +26,12 @@ LARGE = 500_000  # nodes and edges, beyond which that takes long
 class Flattery:
     """The test scores of one model on a random split and on a split by time of the same sizes.
 
-    measured    what they are, such as accuracy
+    score       what they are, `measured` its name
     at_random, by_time   means over the seeds, with intervals over the test nodes
     difference  the first less the second
     """
 
+    score: Score
     measured: str
     at_random: Estimate
     by_time: Estimate
@@ -43,10 +45,9 @@ class Flattery:
     @property
     def sentence(self) -> str:
         """What the difference says, for a user."""
-        scores = f"{percent(self.at_random.mean)} against {percent(self.by_time.mean)} by time"
-        gap = self.difference
-        ends = f"{100 * gap.mean:+.1f} [{100 * gap.low:.1f}, {100 * gap.high:.1f}]"
-        numbers = f"{self.measured} {scores}, a difference of {ends} ({MODEL})"
+        gap, both = self.difference, (self.at_random, self.by_time)
+        scores = " against ".join(self.score.shown(one.mean) for one in both)
+        numbers = f"{self.measured} {scores} by time, {signed(gap, self.score)} ({MODEL})"
         if gap.low > 0:
             return f"A random split of these nodes flatters: {numbers}."
         if gap.high < 0:
@@ -72,7 +73,8 @@ def flattery(graph: Graph, undated: Graph, device: str = "auto") -> Flattery:
     means = [float(result.test.mean()) for result in results]
     at_random, by_time = (percentiles(*pair) for pair in zip(means, draws, strict=True))
     gap = percentiles(means[0] - means[1], draws[0] - draws[1], least=-1.0)
-    return Flattery(results[0].measured, at_random, by_time, gap)
+    score = results[0].target.score(results[0].recipe.scored_by)
+    return Flattery(score, results[0].measured, at_random, by_time, gap)
 
 
 def drawn_like(graph: Graph, undated: Graph) -> Graph:
