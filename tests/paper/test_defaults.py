@@ -8,8 +8,17 @@ from gcnii.graph import Graph
 from gcnii.train.presets import Point
 from gcnii.tuning.portfolio import LABELS
 from gcnii_paper import defaults
-from gcnii_paper.defaults import ALWAYS, EFFORTS, Kept, best_baseline, judge, kin, measure
-from gcnii_paper.defaults import defaults_tables, points_table
+from gcnii_paper.defaults import (
+    ALWAYS,
+    EFFORTS,
+    Kept,
+    best_baseline,
+    defaults_tables,
+    judge,
+    kin,
+    measure,
+    points_table,
+)
 from gcnii_paper.defaults import read_defaults as read
 
 N = 180
