@@ -17,7 +17,6 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
@@ -25,6 +24,7 @@ from gcnii.data import load
 from gcnii.errors import InputError
 from gcnii.files import Document, Maybe, atomic_write, write_document
 from gcnii.graph import Graph, Split
+from gcnii.graph.arrays import dense
 from gcnii.members.known import Known
 from gcnii.members.propagation import LabelPropagation
 from gcnii.members.trees import Trees
@@ -187,8 +187,7 @@ def recipe(graph: Graph, split: Split, member: str, seed: int, device: str) -> F
         raise InputError("pyg-sage and pyg-gcn need PyG; pip install gcnii[pyg]") from None
     where = choose_device(device)
     X = Scaling.learn(graph.X, "auto", columns=graph.columns).apply(graph.X)
-    dense = X.toarray() if isinstance(X, sp.csr_array) else X
-    inputs = torch.tensor(np.asarray(dense, np.float32), device=where)
+    inputs = torch.tensor(np.asarray(dense(X), np.float32), device=where)
     edges = to_undirected(torch.tensor(np.array(graph.edges)), num_nodes=graph.n).to(where)
     torch.manual_seed(seed)
     make = GraphSAGE if member == "pyg-sage" else GCN

@@ -214,6 +214,11 @@ def runs_of(start: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.in
     return runs
 
 
+def dense(X: Features) -> NDArray[np.float32 | np.float64]:
+    """X as an array."""
+    return X.toarray() if isinstance(X, sp.csr_array) else X
+
+
 def row_normalised(X: ArrayLike | sp.sparray) -> sp.csr_array:
     """X (n, d) with each row divided by its sum, as a new float32 CSR; rows of zeros stay zero."""
     # A copy: without it the index arrays are the caller's, and eliminate_zeros changes them.

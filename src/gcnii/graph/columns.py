@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import DataError, Problems, some_of
 from gcnii.files import Document, Maybe, check
+from gcnii.graph.arrays import dense
 
 Numbers: TypeAlias = NDArray[np.float32]  # NaN where missing
 Texts: TypeAlias = NDArray[np.object_]  # str; None where missing
@@ -312,7 +313,7 @@ class Column:
         rows, (block, names) = np.flatnonzero(which), alike.encode(some)
         if self.kind in ("numeric", "date"):
             neutral = np.array([self.median] + [0] * (self.width - 1), np.float32)
-            block = np.asarray(_dense(block) - neutral, np.float32)
+            block = np.asarray(dense(block) - neutral, np.float32)
         entries = np.ones(len(rows), np.float32), (rows, np.arange(len(rows)))
         spread = sp.csr_array(sp.csr_array(entries, (table.n, len(rows))) @ sp.csr_array(block))
         return spread, tuple(f"{self.of[1]}: {name}" for name in names)
@@ -479,12 +480,8 @@ def _beside(blocks: Sequence[Block]) -> Block:
     width = sum(block.shape[1] for block in blocks)
     if width > SPARSE_ABOVE and _nonzeros(blocks) < SPARSE_BELOW * width * blocks[0].shape[0]:
         return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], "csr", np.float32))
-    dense = [_dense(block) for block in blocks]
-    return dense[0] if len(dense) == 1 else np.concatenate(dense, 1)
-
-
-def _dense(block: Block) -> Numbers:
-    return block.toarray() if isinstance(block, sp.csr_array) else block
+    each = [dense(block) for block in blocks]
+    return each[0] if len(each) == 1 else np.concatenate(each, 1)
 
 
 def _nonzeros(blocks: Sequence[Block]) -> int:

@@ -46,6 +46,7 @@ from torch import Tensor
 from gcnii.errors import InputError
 from gcnii.files import Document, Maybe, check
 from gcnii.graph import Features, Graph
+from gcnii.graph.arrays import dense
 from gcnii.graph.columns import Columns
 from gcnii.propagation import Sparse, adjacency, to_matrix
 
@@ -220,7 +221,7 @@ class Scaling:
             data = _divided(X.data, self.deviation[X.indices])
             scaled: Features = sp.csr_array((data, X.indices, X.indptr), X.shape)
         else:
-            scaled = _standardised(_dense(X), self.mean, self.deviation)
+            scaled = _standardised(dense(X), self.mean, self.deviation)
         return _with_scores(scaled, X, self.quantiles)
 
     def document(self) -> Document:
@@ -445,10 +446,6 @@ def _rows_of_sparse(X: sp.csr_array, power: int) -> sp.csr_array:
     total = np.maximum(total, 1)
     data = (shares / total[row]).astype(X.dtype)
     return sp.csr_array((data, X.indices, X.indptr), X.shape)
-
-
-def _dense(X: Features) -> Dense:
-    return X.toarray() if isinstance(X, sp.csr_array) else X
 
 
 def _parts(X: Dense) -> Iterator[Dense]:

@@ -529,13 +529,19 @@ def interruptible() -> Iterator[Interrupt]:
     if outer := _outer():
         yield outer
         return
-    replaced = [number for number in STOPPED_BY if _is_ours(number)]
-    earlier = {number: signal.signal(number, interrupt.ask) for number in replaced}
-    try:
+    with handled_by(interrupt.ask, filter(_is_ours, STOPPED_BY)):
         yield interrupt
+
+
+@contextmanager
+def handled_by(handler: Callable[..., object], numbers: Iterable[int]) -> Iterator[None]:
+    """Let this handle these signals in this context."""
+    earlier = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
     finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
+        for number, before in earlier.items():
+            signal.signal(number, before)
 
 
 def _outer() -> Interrupt | None:

@@ -36,7 +36,7 @@ from gcnii.results.fit import SILENT, Session, draws
 from gcnii.results.result import Result
 from gcnii.train.callbacks import every, lines_without_bar, make_progress
 from gcnii.train.checkpoint import remove
-from gcnii.train.group import STOPPED_BY
+from gcnii.train.group import STOPPED_BY, handled_by
 from gcnii.train.hardware import choose_device
 from gcnii.tuning.closing import Combination, Tuned, close, note_members
 from gcnii.tuning.proposals import quiet, sampler_of
@@ -306,13 +306,8 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt, so that workers are told to stop."""
     main = threading.current_thread() is threading.main_thread()
     ours = [one for one in STOPPED_BY if main and signal.getsignal(one) is signal.SIG_DFL]
-    for number in ours:
-        signal.signal(number, signal.default_int_handler)
-    try:
+    with handled_by(signal.default_int_handler, ours):
         yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def refuse_foreign(folder: Path, question: Question) -> None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from math import inf, log
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -26,6 +25,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 from gcnii.errors import GcniiError
 from gcnii.graph import Graph
+from gcnii.graph.arrays import dense
 from gcnii.propagation import Adjacency
 from gcnii.train.group import CapturedEpoch
 from gcnii.train.plan import Plan
@@ -243,9 +243,8 @@ def _parts(
 
 def dense_tensors(graph: Graph, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """X, dense, and y."""
-    X = graph.X.toarray() if isinstance(graph.X, sp.csr_array) else graph.X
     y = torch.tensor(graph.labels, device=device)
-    return torch.tensor(X).to(device, dtype), y.to(dtype) if graph.multilabel else y
+    return torch.tensor(dense(graph.X)).to(device, dtype), y.to(dtype) if graph.multilabel else y
 
 
 def numbers_of(mask: Mask, device: torch.device) -> Tensor:

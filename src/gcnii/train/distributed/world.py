@@ -23,6 +23,7 @@ from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from gcnii.errors import GcniiError, InputError
 from gcnii.files import is_running
+from gcnii.train.group import handled_by
 from gcnii.train.hardware import is_gpu
 
 STARTED_BY = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # what torchrun sets
@@ -480,12 +481,8 @@ def _telling() -> Iterator[None]:
         if len(told) == 1:
             raise Told(signal.Signals(number).name)
 
-    earlier = {number: signal.signal(number, tell) for number in SIGNALS}
-    try:
+    with handled_by(tell, SIGNALS):
         yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
 
 
 def _stop_listening() -> None:
