@@ -86,6 +86,17 @@ def test_new_nodes_have_intervals_and_unlinked_ones_those_of_their_features(nois
     assert (table["high(price)"] > table["low(price)"]).all()
 
 
+@pytest.mark.filterwarnings("ignore:3 nodes have no edges:UserWarning")
+def test_the_interval_of_an_unlinked_node_is_around_its_answer_by_features(noisy, result):
+    none = np.full((5, 1), np.nan)
+    other = gcnii.Graph(X=noisy.X[:5], edges=[[0], [1]], y=none, targets=noisy.targets)
+    table = label_table(result, other, coverage=0.8)
+    assert table["basis"].tolist() == ["model"] * 2 + ["features"] * 3
+    np.testing.assert_allclose(
+        result.predict_interval(other, 0.8), table[["low(price)", "high(price)"]]
+    )
+
+
 def test_several_numbers_have_an_interval_each():
     graph = diffused(side=14, targets=("a", "b"))
     result = gcnii.fit(graph, "mlp", epochs=5, device="cpu")

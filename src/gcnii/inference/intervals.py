@@ -21,7 +21,7 @@ import numpy as np
 
 from gcnii.errors import InputError, notice
 from gcnii.graph import Graph
-from gcnii.inference.predict import FeaturesOnly, halves, unknown_kind
+from gcnii.inference.predict import FeaturesOnly, answered, halves, unknown_kind
 from gcnii.inference.training_graph import training_graph
 from gcnii.propagation import adjacency
 from gcnii.results.trained import Trained
@@ -157,8 +157,9 @@ def predict_interval(
     _refuse_others(result)
     known = training_graph(result, graph)
     rule = IntervalRule.of(result, known, coverage, device, ensemble=ensemble)
-    graph = known if graph is None else graph
-    return rule(result.knowing(known).answers(graph, device, ensemble=ensemble), graph)
+    if graph is None or graph is known:
+        return rule(result.knowing(known).answers(known, device, ensemble=ensemble), known)
+    return rule(answered(result, graph, None, device, ensemble=ensemble)[0], graph)
 
 
 def _refuse_others(result: Trained) -> None:

@@ -607,7 +607,8 @@ class Trained(ABC):
         """Predict intervals that contain the true number, by conformal prediction.
 
         The validation nodes of the runs that predict set their bounds; intervals are wider where
-        nodes of a like degree and value were further off.
+        nodes of a like degree and value were further off.  Where the model was trained on linked
+        nodes, that of a node without edges is around an answer by its features alone.
 
         Parameters
         ----------
