@@ -1,5 +1,7 @@
 """Accuracy by degree: which nodes are in which group."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,3 +28,10 @@ def test_a_group_holds_the_degrees_from_a_power_of_two_to_below_the_next(star):
     assert low == {"who": "all", "from": 1, "below": 2, "nodes": 3, "accuracy": 2 / 3}
     assert high == {"who": "all", "from": 2, "below": 4, "nodes": 1, "accuracy": 1.0}
     assert tested == {"who": "test", "from": 1, "below": 2, "nodes": 2, "accuracy": 0.5}
+
+
+def test_test_nodes_are_those_of_the_split(star):
+    (first,) = star.splits
+    several = star.with_splits([first, replace(first, test=first.val, val=first.test)])
+    *_, tested = by_degree(several, np.array([0, 1, 1, 1, 1]), 1)
+    assert tested == {"who": "test", "from": 1, "below": 2, "nodes": 1, "accuracy": 1.0}

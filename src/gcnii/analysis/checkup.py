@@ -199,7 +199,8 @@ class Doctor:
         after = self._examine(network, task)
         degrees: tuple[Row, ...] = ()
         if result.label_target.exclusive:
-            degrees = tuple(by_degree(self.graph, result.predict_ids(self.graph)))
+            ids = result.predict_ids(self.graph)
+            degrees = tuple(by_degree(self.graph, ids, self.split))
         return Checkup(*known, after, float(result.val[0]), float(result.test[0]), degrees, result)
 
     def layer_seconds(self) -> float:

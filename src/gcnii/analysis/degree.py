@@ -26,14 +26,14 @@ def spans(degree: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(2**i, 2 ** (i + 1)) for i in range(int(degree.max(initial=0)).bit_length())]
 
 
-def by_degree(graph: Graph, labels: NDArray[np.int64]) -> list[Row]:
+def by_degree(graph: Graph, labels: NDArray[np.int64], split: int = 0) -> list[Row]:
     """Accuracy of predicted labels (n,) in each group that has nodes, and of the hubs.
 
-    `all` are the nodes whose label is known, `test` the test nodes of the first split; isolated
-    nodes are in no group.
+    `all` are the nodes whose label is known, `test` the test nodes of the split; isolated nodes are
+    in no group.
     """
     degree, right = degrees(graph), labels == graph.labels
-    among = {"all": graph.labelled, "test": graph.splits[0].test}
+    among = {"all": graph.labelled, "test": graph.splits[split].test}
     rows = []
     for who, nodes in among.items():
         for low, high in (*spans(degree), (HUB + 1, None)):
