@@ -88,6 +88,15 @@ def test_a_member_can_be_asked_alone_by_its_name(ensemble, graph):
         ensemble.member("nosuch")
 
 
+def test_a_member_of_a_bundle_has_no_test_score_before_it_is_measured(ensemble, graph, tmp_path):
+    opened, name = gcnii.open_bundle(ensemble.save(tmp_path / "b")), ensemble.members[-1].name
+    assert np.isnan(opened.member(name).test).all()
+    assert repr(opened.member(name)).startswith(f"{name}, on {graph.name}: test accuracy –")
+    row = next(one for one in ensemble.leaderboard() if one["member"] == name)
+    assert opened.member(name).val.mean() == pytest.approx(row["val"])
+    assert opened.knowing(graph).member(name).test == pytest.approx(ensemble.member(name).test)
+
+
 def test_the_leaderboard_has_each_member_once_and_the_ensemble_last(ensemble):
     *rows, last = ensemble.leaderboard()
     names = [row["member"] for row in rows]

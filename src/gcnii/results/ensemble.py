@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import nan
 from statistics import fmean
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
@@ -109,6 +110,13 @@ class Member(ABC):
     @abstractmethod
     def answers(self, asked: Asked) -> Probabilities | None:
         """(runs, n, k) calibrated probabilities; None where labels are needed and not known."""
+
+    def unmeasured(self, run: Run, blend: Blend) -> Run:
+        """The run of a blend as what is known of this member alone."""
+        own = [self.runs[row] for row in blend.rows]
+        val, loss = (fmean(getattr(one, name) for one in own) for name in ("val", "val_loss"))
+        known = replace(run, val=val, val_loss=loss, seconds=sum(one.seconds for one in own))
+        return replace(known, test=nan, temperature=None)
 
     @property
     def seconds(self) -> float:
@@ -358,7 +366,7 @@ class Ensemble(Trained):
         return replace(self, blends=blends, runs=tuple(self.runs[i] for i in rows), kept=kept)
 
     def member(self, name: str) -> Ensemble:
-        """The ensemble of one member alone.
+        """The ensemble of one member alone; of a bundle, its test scores are not known.
 
         Parameters
         ----------
@@ -374,7 +382,7 @@ class Ensemble(Trained):
             raise InputError(f"there is no member {name!r}; {suggestion(name, names)}")
         weights = tuple(float(one == name) for one in names)
         blends = tuple(replace(blend, weights=weights) for blend in self.blends)
-        runs = tuple(replace(run, temperature=None) for run in self.runs)
+        runs = tuple(map(self.members[names.index(name)].unmeasured, self.runs, blends))
         alone = replace(self, blends=blends, runs=runs, beside=(), kept=None)
         if self.trained_on is None or self.refitted:
             return alone
