@@ -1,5 +1,7 @@
 """The page at /, in a real browser."""
 
+import threading
+
 import pytest
 from support import chromium
 from support.run_pages import HOSTILE, a_graph, trained
@@ -38,6 +40,34 @@ def test_an_id_that_is_unknown_gets_the_sentence_and_nothing_of_the_last_answer(
         tab.wait_for_selector("#error:visible")
         assert "a has no node 'b 5'" in tab.inner_text("#error")
         assert not tab.is_visible("#answer")
+
+
+SEEN = """() => {
+    window.seen = [];
+    const note = () => window.seen.push(document.getElementById("why").textContent);
+    new MutationObserver(note).observe(document.getElementById("why"), {childList: true});
+}"""
+
+
+def test_an_explanation_that_comes_late_is_not_shown_with_the_next_answer(
+    browser, starting, served, monkeypatch
+):
+    first, explanation = threading.Event(), type(served).explanation
+
+    def late(self, node, *asked):
+        assert first.wait(60)
+        return explanation(self, node, *asked)
+
+    monkeypatch.setattr(type(served), "explanation", late)
+    with starting(served) as client, chromium.tab_of(browser, client.address) as tab:
+        tab.evaluate(SEEN)
+        for node in ("a 5", "a 6"):
+            ask(tab, node)
+            tab.wait_for_selector("#label:visible")
+        first.set()
+        tab.wait_for_selector("#nodes:visible")
+        assert "a 6 is predicted as" in tab.inner_text("#why")
+        assert not any("a 5 is predicted" in text for text in tab.evaluate("window.seen"))
 
 
 def test_where_a_token_is_demanded_the_page_asks_for_it(browser, served, starting):
