@@ -10,6 +10,7 @@ from gcnii.files import NOTHING, Document, Maybe, read_document
 from gcnii.report.tables import markdown_table
 from gcnii.results.provenance import ask
 from gcnii_paper.report.speed import (
+    COMPILED,
     NAMES,
     Beside,
     beside,
@@ -72,13 +73,7 @@ def ours_in(record: Document) -> list[Document]:
 
 
 ALONE, MANY, ON_CPU = "cora-1-cuda", "cora-100-cuda", "cora-1-cpu"
-COMPILED = "cora-1-compiled-cuda"  # which stands beside both of the first
 QUICK = ("pyg-graph", "pyg-compiled")
-# Timed by hand when the case still failed beside our own line; a record takes its place.
-UNRECORDED = (
-    f"{NAMES['pyg-compiled']}, timed alone on an H200 at 46aa452, is the fastest other code: 6.1 "
-    "ms for one run (median 6.6), 3.4 times ours; 19 times in 100 runs. It has no record yet."
-)
 
 
 def short_comparison(folder: Path) -> str:
@@ -95,12 +90,8 @@ def short_comparison(folder: Path) -> str:
         )
     ours = ours_in(bench[ALONE])[0]
     about = f"An epoch on Cora, {ours['layers']} × {ours['width']}, {ours['precision']}"
-    heads = ("where", "here", "fastest with a record, × (by medians)", "PyG, eager, ×", "measured")
-    return f"\n{about}:\n\n{markdown_table(heads, rows)}{_unrecorded(bench)}"
-
-
-def _unrecorded(bench: Bench) -> str:
-    return "" if bench.has(COMPILED) else f"\n{UNRECORDED}\n"
+    heads = ("where", "here", "fastest other code, × (by medians)", "PyG, eager, ×", "measured")
+    return f"\n{about}:\n\n{markdown_table(heads, rows)}"
 
 
 def comparison(folder: Path) -> str:
@@ -115,7 +106,7 @@ def comparison(folder: Path) -> str:
     return (
         "\nThe time of an epoch, here and in other code, the fastest first. Where many runs train "
         f"at once here, other code trains them one after the other. Measured: {sources}.\n\n"
-        f"{markdown_table(heads, rows)}{_unrecorded(bench)}"
+        f"{markdown_table(heads, rows)}"
     )
 
 
