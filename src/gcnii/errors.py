@@ -130,13 +130,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def suggestion(word: str, known: Sequence[str], lists: str = "") -> str:
-    """What to give instead of an unknown word: the close one, else all: part of a message.
+    """What to give instead of an unknown word: part of a message.
 
-    lists  the command that lists them
+    lists  the command that lists what is known, instead of this message
     """
-    if guess := did_you_mean(word, known).rstrip():
-        return f"{guess} {lists and f'{lists} lists them all'}".rstrip()
-    return f"known: {', '.join(known)}"
+    guess = did_you_mean(word, known)
+    rest = f"{lists} lists them all" if lists else "" if guess else f"known: {', '.join(known)}"
+    return f"{guess}{rest}".rstrip()
 
 
 def is_one_of(value: object, words: Iterable[str]) -> bool:

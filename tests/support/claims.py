@@ -666,7 +666,11 @@ GIVEN = [
         "When the model says 80 %, is it right 80 % of the time?",
         EXAMPLE,
     ),
-    Given("docs/start/first.md", "of the customers who get 0.8, about four in five", EXAMPLE),
+    Given(
+        "docs/start/first.md",
+        "of the customers with a probability of 0.8, about four in five",
+        EXAMPLE,
+    ),
     Given(METHOD, "1.00 means growth in proportion", "what the ratio means"),
     Given(METHOD, "torch 2.10", "a version"),
     Given(THEORY, "(1 - λ/2)^K ≤ 0.001|K until (1 - λ²/2)^K ≤ 0.001", "what depths are for"),

@@ -76,7 +76,7 @@ def demo(*, out: Path = Path("runs/demo"), device: Device = "auto", json: Json =
     }
     why, before = _explained(both, customers, device)
     if not json:
-        print(f"customers: {customers.n:,} of a phone company, and who calls whom.  Who leaves?")
+        print(f"customers: {customers.n:,} of a phone company, and who calls whom; who leaves?")
         table_console().print(_table({SEEN[model]: both[model] for model in SEEN}, "seen"))
         say(f"By the columns alone, {why.node} {LEAVES} with a probability of {before:.3f}.")
         for sentence in why.sentences:
@@ -141,8 +141,8 @@ def _table(results: dict[str, Result], head: str) -> Table:
 def _conclusion(results: Results) -> str:
     ours, shallow, deep = (percent(results[step].test[0]) for step in MAIN)
     return (
-        f"Over-smoothing: with 64 layers a GCN falls from {shallow} to {deep}, as good as a guess; "
-        f"GCNII keeps {ours} at the same depth."
+        f"Over-smoothing: with 64 layers a GCN falls from {shallow} to {deep}, no better than a "
+        f"guess; GCNII keeps {ours} at the same depth."
     )
 
 
