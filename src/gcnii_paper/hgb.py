@@ -40,8 +40,8 @@ def hgb_graph(path: Path, seeds: int = 5) -> Graph:
     """The graph of a zip file of HGB, with a split for each seed.
 
     Links have the types of link.dat, each with its reverse as another, so that a node gathers from
-    what its links of a type point to.  X has a block of columns for each type of nodes: those that
-    they have in node.dat, and one for each node of a type that has none.
+    what its links of a type point to.  X has a block of columns for each type of nodes, as tables
+    of several types have: a column of ones, and those that they have in node.dat.
     """
     with zipfile.ZipFile(path) as archive:
         folder = path.stem
@@ -101,17 +101,15 @@ def _split(
 
 
 def _features(nodes: list[list[str]]) -> sp.csr_array:
-    """(n, …) a block of columns for each type of nodes."""
+    """(n, …) a block of columns for each type of nodes: a one, and what they have in node.dat."""
     kinds = np.array([int(row[2]) for row in nodes])
     order, blocks = [], []
     for kind in range(kinds.max() + 1):
         own = np.flatnonzero(kinds == kind)
         order.append(own)
-        given = [nodes[i][3] for i in own if len(nodes[i]) > 3]
-        if len(given) == len(own):
-            blocks.append(sp.csr_array(np.array([row.split(",") for row in given], np.float32)))
-        else:
-            blocks.append(sp.eye_array(len(own), dtype=np.float32, format="csr"))
+        given = [row.split(",") for row in (nodes[i][3] for i in own if len(nodes[i]) > 3)]
+        X = np.array(given if len(given) == len(own) else [[]] * len(own), np.float32)
+        blocks.append(sp.csr_array(np.column_stack([np.ones(len(own), np.float32), X])))
     stacked = sp.block_diag(blocks, "csr")
     return sp.csr_array(stacked[np.argsort(np.concatenate(order))])
 

@@ -29,8 +29,8 @@ def test_links_keep_their_types_and_nodes_of_a_type_their_columns(tmp_path):
     assert graph.edge_type_names == ("writes", "written")
     assert graph.edge_types.tolist() == [0, 1, 0, 1, 0, 1]
     assert graph.y.tolist() == [1, 0, -1, 0, -1, 1]
-    # Two columns of the first type, then one for each node of the second, which has none.
-    X = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    # A one and two columns of the first type, then a one of the second, which has no columns.
+    X = [[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1], [1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
     assert graph.X.toarray().tolist() == X
     assert len(graph.splits) == 2
     for split in graph.splits:
