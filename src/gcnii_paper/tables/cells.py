@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from gcnii.errors import InputError
 from gcnii.files import NOTHING, Document, Maybe, Only, check, read_document, write_document
 from gcnii.train.presets import Settings
-from gcnii_paper.tables.printed import TEN_SPLITS, UNJUDGED, Printed
+from gcnii_paper.tables.printed import SPLITS, TEN_SPLITS, Printed, runs_needed
 
 Splits = Literal["published", "60/20/20"]
 
@@ -63,6 +63,7 @@ class Cell:
     """Seeds 0 … runs - 1 of `model` on `graph`; seed s takes split s modulo the number of splits.
 
     settings   that differ from the preset of the graph
+    runs       by default as many as a verdict needs
     splits     those of the data set, or ten drawn afresh with the shares in the paper's text
     printed    None where the paper prints no number
     note       what a reader must know about this cell
@@ -78,7 +79,7 @@ class Cell:
     graph: str
     model: str
     settings: Settings = field(default_factory=dict)
-    runs: int
+    runs: int = 0
     splits: Splits = "published"
     printed: Printed | None = None
     note: str = ""
@@ -86,6 +87,13 @@ class Cell:
     extra: bool = False
     stand_in: bool = False
     by_degree: bool = False
+
+    def __post_init__(self) -> None:
+        """Ask for the runs that a verdict needs, unless their number is given."""
+        if not self.runs:
+            splits = SPLITS if self.graph in TEN_SPLITS else 1
+            needed = runs_needed(self.printed, splits, ours=self.ours or self.extra)
+            object.__setattr__(self, "runs", needed)
 
     @property
     def id(self) -> str:
@@ -100,7 +108,7 @@ class Cell:
     def below(self, suffix: str, note: str, **changes: Any) -> Cell:
         """A cell of a row of our own below the table, which varies this one."""
         row = f"{self.row}, {suffix}"
-        return replace(self, row=row, note=note, extra=True, runs=UNJUDGED, **changes)
+        return replace(self, row=row, note=note, extra=True, runs=0, **changes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,8 @@ our searches.
 from __future__ import annotations
 
 from gcnii_paper.tables.cells import Cell, slug
-from gcnii_paper.tables.printed import DEPTHS, PUBLIC, runs_needed
+from gcnii_paper.tables.printed import DEPTHS, PUBLIC
 from gcnii_paper.tables.searched import ADOPTED, whose
-
-RUNS = runs_needed(None)
 
 
 def _degree_cell(name: str, layers: int) -> Cell:
@@ -28,7 +26,6 @@ def _degree_cell(name: str, layers: int) -> Cell:
         graph=name,
         model="gcn-residual",
         settings={"layers": layers} | ADOPTED.get(cell, {}),
-        runs=RUNS,
         note=whose(cell),
         by_degree=True,
     )
@@ -55,7 +52,6 @@ def _ablation_cell(name: str, arm: str, layers: int) -> Cell:
         graph=name,
         model=ARMS[arm],
         settings={"layers": layers} | ADOPTED.get(cell, {}),
-        runs=RUNS,
         note="" if arm == "GCNII" else whose(cell),
     )
 

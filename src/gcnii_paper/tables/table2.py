@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gcnii.train.presets import Settings
 from gcnii_paper.tables.cells import Cell
-from gcnii_paper.tables.printed import PUBLIC, TABLE_2, runs_needed
+from gcnii_paper.tables.printed import PUBLIC, TABLE_2
 
 Row = tuple[str, Settings, str]
 
@@ -53,7 +53,6 @@ def _cell(row: str, name: str) -> Cell:
         graph=name,
         model=model,
         settings=settings,
-        runs=runs_needed(TABLE_2[key][name]),
         printed=TABLE_2[key][name],
         note=_note(row, name),
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 from gcnii.train.presets import Settings, preset
 from gcnii_paper.tables.cells import Cell, slug
-from gcnii_paper.tables.printed import DEPTHS, PUBLIC, TABLE_3, Printed, runs_needed
+from gcnii_paper.tables.printed import DEPTHS, PUBLIC, TABLE_3, Printed
 from gcnii_paper.tables.searched import ADOPTED, OURS
 from gcnii_paper.tables.table2 import ONE_RUN
 
@@ -97,7 +97,6 @@ def _cell(name: str, row: str, layers: int, found: Settings | None = None) -> Ce
         row,
         model=model,
         settings=_settings(row, layers, found),
-        runs=runs_needed(printed, ours=ours),
         printed=printed,
         note="; ".join(_notes(name, row, layers, printed, found)),
         ours=ours,
@@ -117,7 +116,6 @@ def _kipf(name: str, layers: int) -> Cell:
         "GCN, Kipf's",
         model="gcn",
         settings={"layers": layers},
-        runs=runs_needed(None),
         printed=TABLE_3[name]["gcn"][layers],
         note="Table 2's GCN made deep; the printed number is of DropEdge's GCN",
         extra=True,
@@ -133,7 +131,6 @@ def _searched(name: str, row: str, layers: int) -> Cell:
         f"{row}, searched",
         model=ROWS[row][0],
         settings={"layers": layers} | found,
-        runs=runs_needed(None),
         printed=TABLE_3[name][ROWS[row][1]][layers],
         note=f"{winner}; {AT_EACH_DEPTH}",
         extra=True,
