@@ -25,31 +25,27 @@ Names = Annotated[
         "several processes, and plans beside what was measured. Default: cora-1."
     ),
 ]
-Rounds = Annotated[
-    int | None,
-    Parameter(help="Number of times that each implementation is timed; default: the case's own."),
-]
-Scale = Annotated[
-    float,
-    Parameter(help="Share of the nodes and links of a drawn graph, to try a case; such as 0.001."),
-]
-Folder = Annotated[
-    Path | None,
-    Parameter(
-        help="A folder for CASE-DEVICE.json, of committed code only; default: write no file."
-    ),
-]
 
 
 def bench(
     *cases: Names,
     device: Device = "auto",
-    rounds: Rounds = None,
-    scale: Scale = 1.0,
+    rounds: int | None = None,
+    scale: float = 1.0,
     json: Json = False,
-    out: Folder = None,
+    out: Path | None = None,
 ) -> None:
-    """Measure an epoch's time and peak memory, here and elsewhere, beside the least possible."""
+    """Measure an epoch's time and peak memory, here and elsewhere, beside the least possible.
+
+    Parameters
+    ----------
+    rounds
+        Number of times that each implementation is timed; default: the case's own.
+    scale
+        Share of the nodes and links of a drawn graph, to try a case; such as 0.001.
+    out
+        A folder for CASE-DEVICE.json, of committed code only; default: write no file.
+    """
     names = [name for name in cases or ("cora-1",) if name != SCALE]
     chosen = [find_case(name).scaled(scale) for name in names]
     refuse_below_one(rounds=rounds)

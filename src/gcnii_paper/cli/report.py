@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from gcnii.cli.options import Overwrite, refuse_unwritable
 from gcnii.errors import InputError
 
-Page = Annotated[Path, Parameter(help="The page; the figures are written beside it.")]
-Results = Annotated[Path, Parameter(help="The folder with cells/ and, optionally, doctor/.")]
-Root = Annotated[Path, Parameter(help="The project's folder, with README.md and results/.")]
-
 
 def html(
     *,
-    out: Page = Path("report.html"),
+    out: Path = Path("report.html"),
     overwrite: Overwrite = False,
-    results: Results = Path("results"),
+    results: Path = Path("results"),
 ) -> None:
-    """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG."""
+    """Write one HTML page with every table, seed and figure, and the figures as SVG and PNG.
+
+    Parameters
+    ----------
+    out
+        The page; the figures are written beside it.
+    results
+        The folder with cells/ and, optionally, doctor/.
+    """
     from gcnii_paper.report.page import write_page
 
     if out.is_dir():
@@ -34,8 +35,14 @@ def html(
         print(path)
 
 
-def readme(root: Root = Path(), /) -> None:
-    """Rewrite the tables and figures of README.md and docs/ from results/."""
+def readme(root: Path = Path(), /) -> None:
+    """Rewrite the tables and figures of README.md and docs/ from results/.
+
+    Parameters
+    ----------
+    root
+        The project's folder, with README.md and results/.
+    """
     from gcnii_paper.report.performance import old_records
     from gcnii_paper.report.readme import update_readme
 

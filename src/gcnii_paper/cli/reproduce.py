@@ -49,13 +49,6 @@ Table = Annotated[
         "paper: our record settings beside the best known numbers."
     ),
 ]
-Only = Annotated[
-    str,
-    Parameter(
-        show_default=False,
-        help="Only cells with this text in their name, such as cora or table2/gcnii/cora.",
-    ),
-]
 Runs = Annotated[
     int | None,
     Parameter(
@@ -71,28 +64,6 @@ LedgerFile = Annotated[
         name="--ledger", help="The file of finished runs; default: one in the user's data folder."
     ),
 ]
-Missing = Annotated[
-    bool,
-    Parameter(
-        negative=(),
-        help="Only what is missing: cells without runs and those with fewer than their verdict "
-        "needs, the cheapest first. Settings that nobody published are searched for and adopted.",
-    ),
-]
-Budget = Annotated[
-    str | None,
-    Parameter(
-        help="With --missing: stop after this time, such as 20m. Nothing is lost; the same command "
-        "goes on."
-    ),
-]
-SearchFolder = Annotated[
-    Path, Parameter(name="--searches", help="With --missing: the folder that `search` writes.")
-]
-CellsFolder = Annotated[Path, Parameter(help="A folder for TABLE/CELL.json.")]
-Documents = Annotated[
-    Path, Parameter(help="A folder of `export`, or of the output of `gcnii train --json`.")
-]
 
 
 @app.default
@@ -100,17 +71,31 @@ def reproduce(
     table: Table,
     /,
     *,
-    only: Only = "",
+    only: Annotated[str, Parameter(show_default=False)] = "",
     runs: Runs = None,
     device: Device = "auto",
     jobs: Jobs = 1,
     ledger: LedgerFile = None,
-    missing: Missing = False,
-    budget: Budget = None,
-    searches: SearchFolder = Path("results/search"),
+    missing: Annotated[bool, Parameter(negative=())] = False,
+    budget: str | None = None,
+    searches: Annotated[Path, Parameter(name="--searches")] = Path("results/search"),
     json: Json = False,
 ) -> None:
-    """Run what is missing of a table or figure, and print it beside the paper's numbers."""
+    """Run what is missing of a table or figure, and print it beside the paper's numbers.
+
+    Parameters
+    ----------
+    only
+        Only cells with this text in their name, such as cora or table2/gcnii/cora.
+    missing
+        Only what is missing: cells without runs and those with fewer than their verdict needs, the
+        cheapest first. Settings that nobody published are searched for and adopted.
+    budget
+        With --missing: stop after this time, such as 20m. Nothing is lost; the same command goes
+        on.
+    searches
+        With --missing: the folder that `search` writes.
+    """
     if table == table1.NAME:
         _print_data_sets(only, json)
         return
@@ -252,8 +237,14 @@ def _print(found: Sequence[MeasuredCell], as_json: bool) -> None:
 
 
 @app.command(name="export")
-def export_cells(*, out: CellsFolder = Path("results/cells"), ledger: LedgerFile = None) -> None:
-    """Write every cell that has runs in the ledger to a file of its own."""
+def export_cells(*, out: Path = Path("results/cells"), ledger: LedgerFile = None) -> None:
+    """Write every cell that has runs in the ledger to a file of its own.
+
+    Parameters
+    ----------
+    out
+        A folder for TABLE/CELL.json.
+    """
     refuse_unwritable(out)
     from gcnii_paper.ledger import export_cells as export
 
@@ -268,8 +259,14 @@ def export_cells(*, out: CellsFolder = Path("results/cells"), ledger: LedgerFile
 
 
 @app.command(name="import")
-def import_runs(folder: Documents, /, *, ledger: LedgerFile = None) -> None:
-    """Add runs from files to the ledger, if they were measured exactly as a cell's are."""
+def import_runs(folder: Path, /, *, ledger: LedgerFile = None) -> None:
+    """Add runs from files to the ledger, if they were measured exactly as a cell's are.
+
+    Parameters
+    ----------
+    folder
+        A folder of `export`, or of the output of `gcnii train --json`.
+    """
     _refuse_not_a_folder(folder, "gcnii reproduce export")
     from gcnii_paper.ledger import find_runs
 
@@ -321,37 +318,28 @@ def _says_what_is_kept(words: str) -> Iterator[None]:
         sys.exit(1)
 
 
-Name = Annotated[
-    str, Parameter(help="A cell without published settings, or a text in the names of several.")
-]
-Trials = Annotated[int, Parameter(help="Number of settings to try, including those tried before.")]
-OldTrials = Annotated[int | None, Parameter(name="--budget", show=False)]  # what it was called
-TriesFolder = Annotated[Path, Parameter(help="A folder for NAME.json with every try.")]
-Searches = Annotated[Path, Parameter(help="The folder that `search` wrote.")]
-Adopted = Annotated[
-    Path | None, Parameter(help="The file to add them to; default: the one that the cells read.")
-]
-
-Studies = Annotated[Path, Parameter(help="A study.json of `gcnii tune`, or its folder.")]
-RecordFile = Annotated[
-    Path | None,
-    Parameter(help="The file to add them to; default: the one that --preset record reads."),
-]
-StudiesFolder = Annotated[Path, Parameter(help="A folder for copies of the studies.")]
-
-
 @app.command
 def search(
-    name: Name,
+    name: str,
     /,
     *,
-    trials: Trials = 30,
-    budget: OldTrials = None,
+    trials: int = 30,
+    budget: Annotated[int | None, Parameter(name="--budget", show=False)] = None,
     device: Device = "auto",
     jobs: Jobs = 1,
-    out: TriesFolder = Path("results/search"),
+    out: Path = Path("results/search"),
 ) -> None:
-    """Search settings for cells without published ones, by validation alone."""
+    """Search settings for cells without published ones, by validation alone.
+
+    Parameters
+    ----------
+    name
+        A cell without published settings, or a text in the names of several.
+    trials
+        Number of settings to try, including those tried before.
+    out
+        A folder for NAME.json with every try.
+    """
     if budget is not None:
         notice(f"--budget is called --trials now; use --trials {budget}")
         trials = budget
@@ -401,8 +389,16 @@ def _outcome(record: Document) -> str:
 
 
 @app.command
-def adopt(folder: Searches = Path("results/search"), /, *, out: Adopted = None) -> None:
-    """Use the best settings of finished searches in the tables' cells; keep all others."""
+def adopt(folder: Path = Path("results/search"), /, *, out: Path | None = None) -> None:
+    """Use the best settings of finished searches in the tables' cells; keep all others.
+
+    Parameters
+    ----------
+    folder
+        The folder that `search` wrote.
+    out
+        The file to add them to; default: the one that the cells read.
+    """
     _refuse_not_a_folder(folder, "gcnii reproduce search")
     from gcnii_paper.search import adopt as adopt_winners
     from gcnii_paper.tables.searched import ENOUGH, FILE
@@ -414,12 +410,21 @@ def adopt(folder: Searches = Path("results/search"), /, *, out: Adopted = None) 
 
 @app.command(name="adopt-record")
 def adopt_record(
-    *studies: Studies, out: RecordFile = None, keep: StudiesFolder = Path("results/beyond/studies")
+    *studies: Path, out: Path | None = None, keep: Path = Path("results/beyond/studies")
 ) -> None:
     """Make the winners of studies of `gcnii tune` the record settings of their data sets.
 
     Give all studies of a data set at once: the best by validation wins, and all their settings
     count as tried.
+
+    Parameters
+    ----------
+    studies
+        A study.json of `gcnii tune`, or its folder.
+    out
+        The file to add them to; default: the one that --preset record reads.
+    keep
+        A folder for copies of the studies.
     """
     if not studies:
         raise InputError("give at least one study.json that `gcnii tune` wrote, or its folder")
@@ -435,37 +440,30 @@ def adopt_record(
     print(f"{file} holds them; measure them with: gcnii reproduce beyond")
 
 
-OnlyGraphs = Annotated[
-    str, Parameter(show_default=False, help="Only graphs with this text in their name.")
-]
-Data = Annotated[
-    Path | None,
-    Parameter(
-        help="A folder with facebook.npz, humango.npz, cora-ml.npz and twitch-engb.npz, which the "
-        "catalog does not have; without it they are not measured."
-    ),
-]
-Kept = Annotated[
-    Path | None,
-    Parameter(
-        show_default=False,
-        help="A folder for the probabilities of every member; what it holds is not trained again. "
-        "Default: one in the user's data folder.",
-    ),
-]
-Out = Annotated[Path, Parameter(help="A folder for GRAPH.json.")]
-
-
 @app.command
 def defaults(
     *,
-    only: OnlyGraphs = "",
-    data: Data = None,
-    kept: Kept = None,
+    only: Annotated[str, Parameter(show_default=False)] = "",
+    data: Path | None = None,
+    kept: Annotated[Path | None, Parameter(show_default=False)] = None,
     device: Device = "auto",
-    out: Out = Path("results/defaults"),
+    out: Path = Path("results/defaults"),
 ) -> None:
-    """What `train` combines on a graph of one's own: train every member on twenty graphs."""
+    """What `train` combines on a graph of one's own: train every member on twenty graphs.
+
+    Parameters
+    ----------
+    only
+        Only graphs with this text in their name.
+    data
+        A folder with facebook.npz, humango.npz, cora-ml.npz and twitch-engb.npz, which the catalog
+        does not have; without it they are not measured.
+    kept
+        A folder for the probabilities of every member; what it holds is not trained again. Default:
+        one in the user's data folder.
+    out
+        A folder for GRAPH.json.
+    """
     refuse_unwritable(out)
     if data:
         _refuse_not_a_folder(data, "a download of these files")

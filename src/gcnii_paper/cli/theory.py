@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-from cyclopts import Parameter
 
 from gcnii.cli.options import Json, Offline, Overwrite, load_graph, print_json, refuse_unwritable
 from gcnii.cli.terminal import counting_bar, table_console
@@ -18,34 +16,30 @@ from gcnii_paper.theory.errata import errata
 from gcnii_paper.theory.spectrum import EXACT
 from gcnii_paper.theory.study import PARTS, Study, karate_club
 
-Source = Annotated[
-    str | None,
-    Parameter(
-        help="A name from `gcnii data list`, or a folder with nodes.csv and edges.csv; "
-        "default: Zachary's karate club."
-    ),
-]
-Theta = Annotated[
-    str | None,
-    Parameter(
-        help="Also realise your own filter Σ θ_k L̃^k; its coefficients, separated by commas, "
-        "such as 1,-0.5,0.25."
-    ),
-]
-Plot = Annotated[Path | None, Parameter(help="Write the figure to this .png or .svg file.")]
-
 
 def theory(
-    graph: Source = None,
+    graph: str | None = None,
     /,
     *,
-    theta: Theta = None,
-    plot: Plot = None,
+    theta: str | None = None,
+    plot: Path | None = None,
     overwrite: Overwrite = False,
     json: Json = False,
     offline: Offline = False,
 ) -> None:
-    """Check theorems 1 and 2 and the LASSO view on a graph, and list where the paper slips."""
+    """Check theorems 1 and 2 and the LASSO view on a graph, and list where the paper slips.
+
+    Parameters
+    ----------
+    graph
+        A name from `gcnii data list`, or a folder with nodes.csv and edges.csv; default: Zachary's
+        karate club.
+    theta
+        Also realise your own filter Σ θ_k L̃^k; its coefficients, separated by commas, such as
+        1,-0.5,0.25.
+    plot
+        Write the figure to this .png or .svg file.
+    """
     own = _coefficients(theta) if theta else None
     _refuse_plot(plot, overwrite)
     study = _study(graph, own, offline)
