@@ -93,6 +93,14 @@ def test_of_numbers_the_difference_is_of_r_squared(folder, shortly):
     assert "numbers: amount" in out
 
 
+def test_a_packed_graph_with_times_is_checked_without_that(folder, tmp_path):
+    packed = tmp_path / "g.safetensors"
+    call("data", "pack", "papers", packed, "--time", "year", cwd=folder.parent)
+    answer = call("data", "check", packed, cwd=folder.parent)
+    assert (answer.code, "by time: train up to 20" in answer.out) == (0, True)
+    assert "what a random split flatters is measured on the tables that papers is" in answer.err
+
+
 def test_a_random_split_has_the_sizes_of_the_one_by_time(tables):
     by_time = gcnii.from_frames(*tables, time="year")
     (own,), (drawn,) = by_time.splits, drawn_like(by_time, gcnii.from_frames(*tables)).splits
