@@ -69,6 +69,7 @@ def test_versions_are_those_of_the_code():
     }
 
 
+@pytest.mark.filterwarnings("ignore:the intervals are set by")  # by few nodes
 def test_every_column_of_labels_is_named():
     graph = gcnii.load("csbm", n=120)
     numbers = replace(graph, y=graph.X[:, :1].astype(float), classes=None, targets=("views",))
