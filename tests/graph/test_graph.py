@@ -33,6 +33,10 @@ def test_a_graph_without_edges_is_a_graph():
     assert Graph(X=np.eye(3), edges=np.zeros((2, 0))).m == 0
 
 
+def test_a_name_is_text_as_files_have_it():
+    assert Graph(**TRIANGLE, name=5).name == "5"
+
+
 def test_a_graph_is_frozen():
     graph = Graph(**TRIANGLE)
     with pytest.raises(ValueError, match="read-only"):
