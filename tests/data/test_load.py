@@ -1,5 +1,6 @@
 """`load` finds the reader of a path, and says where a graph came from without copying it."""
 
+import json
 import os
 from dataclasses import replace
 
@@ -56,6 +57,11 @@ def test_a_graph_from_disk_has_its_path_and_no_name_in_the_catalog(tmp_path):
     (folder / "edges.csv").write_text("source,target\n")
     graph = load(folder)
     assert (graph.source, graph.catalog_name) == (str(folder.resolve()), "")
+
+
+def test_options_are_kept_as_json_has_them():
+    graph = load("csbm", n=np.int64(60), signal=np.float32(1.5))
+    assert json.loads(json.dumps(graph.loaded_with)) == {"n": 60, "signal": 1.5}
 
 
 def test_the_first_reader_that_reads_a_path_is_used(edge_list, tmp_path):

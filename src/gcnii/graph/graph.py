@@ -328,8 +328,12 @@ class Graph:
         self, source: str, catalog_name: str = "", loaded_with: Mapping[str, object] | None = None
     ) -> Self:
         """The same graph, sharing its arrays, with what `load` knows about it."""
+        options = {
+            name: one.tolist() if isinstance(one, np.generic | np.ndarray) else one
+            for name, one in (loaded_with or {}).items()  # numbers of numpy are not JSON
+        }
         known = {"source": source, "catalog_name": catalog_name}
-        return copy.copy(self)._set(**known, loaded_with=dict(loaded_with or {}))
+        return copy.copy(self)._set(**known, loaded_with=options)
 
     def _loaded_as(self, graph: Graph) -> Self:
         """The same graph, sharing its arrays, with what `load` knows about another."""
