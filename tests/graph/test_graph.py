@@ -1,6 +1,7 @@
 """What a graph is, and what it refuses."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,8 +34,9 @@ def test_a_graph_without_edges_is_a_graph():
     assert Graph(X=np.eye(3), edges=np.zeros((2, 0))).m == 0
 
 
-def test_a_name_is_text_as_files_have_it():
-    assert Graph(**TRIANGLE, name=5).name == "5"
+def test_a_name_and_a_source_are_text_as_files_have_them():
+    graph = Graph(**TRIANGLE, name=5, source=Path("here"))
+    assert (graph.name, graph.source) == ("5", "here")
 
 
 def test_a_graph_is_frozen():

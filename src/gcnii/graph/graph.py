@@ -261,6 +261,7 @@ class Graph:
             "splits": splits_of(self.splits),
             "directed": true_or_false(self.directed, "directed"),
             "name": str(self.name),
+            "source": str(self.source),
             **{one: _names(getattr(self, one), one) for one in NAMED},
             "part": None if self.part is None else integers(self.part, "part"),
         }
