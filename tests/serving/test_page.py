@@ -18,7 +18,7 @@ def ask(tab, node):
 @pytest.mark.parametrize(("width", "scheme"), chromium.screens())
 def test_who_types_an_id_sees_label_probability_and_why(browser, client, width, scheme):
     with chromium.tab_of(browser, client.address, color_scheme=scheme) as tab:
-        tab.set_viewport_size({"width": width, "height": 700})
+        chromium.resize(tab, width, 700)
         ask(tab, "a 5")
         tab.wait_for_selector("#nodes:visible")
         answer = client.ask("/predict", {"ids": ["a 5"]})[1]["answers"][0]

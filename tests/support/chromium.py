@@ -98,6 +98,12 @@ def tab_of(browser, address, **options):
     tab.close()
 
 
+def resize(tab, width, height=900):
+    """Make the window this large, and wait until the page has marked which tables fit into it."""
+    tab.set_viewport_size({"width": width, "height": height})
+    tab.evaluate("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+
+
 def install():
     """Download, verify and unpack; the folder appears whole or not at all."""
     with TemporaryDirectory(dir=FOLDER.parent) as beside:

@@ -80,7 +80,7 @@ def test_a_bundle_keeps_the_names_of_types_and_matches_them(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"edge_type_names": ("alike", "some")}, "has edges of the type 'some', unlike the graph"),
+        ({"edge_type_names": ("alike", "some")}, "the type 'some', unlike the training graph,"),
         ({"edge_types": None, "edge_type_names": None}, "have no types, but those of the training"),
     ],
 )

@@ -24,7 +24,7 @@ def address(tmp_path_factory):
 @pytest.fixture
 def tab(width, scheme, browser, address):
     with chromium.tab_of(browser, address, color_scheme=scheme) as tab:
-        tab.set_viewport_size({"width": width, "height": 900})
+        chromium.resize(tab, width)
         tab.width = width
         yield tab
 

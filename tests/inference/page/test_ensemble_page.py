@@ -35,7 +35,7 @@ def html(page):
 @pytest.mark.parametrize(("width", "scheme"), chromium.screens())
 def test_it_fits_the_screen_and_can_be_read(browser, page, width, scheme):
     with chromium.tab_of(browser, page.as_uri(), color_scheme=scheme) as tab:
-        tab.set_viewport_size({"width": width, "height": 900})
+        chromium.resize(tab, width)
         assert tab.evaluate("document.scrollingElement.scrollWidth") <= width
         assert tab.is_visible("#members table")
         texts = "#members p, #members td, #members th, figcaption"

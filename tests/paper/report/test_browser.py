@@ -91,7 +91,7 @@ def test_figures_keep_their_colours_without_styles_of_their_own(tab):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_the_screen(width, scheme, tab):
     tab.emulate_media(color_scheme=scheme)
-    tab.set_viewport_size({"width": width, "height": 900})
+    chromium.resize(tab, width)
     tab.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
     assert tab.evaluate("document.scrollingElement.scrollWidth") <= width
 
@@ -99,7 +99,7 @@ def test_nothing_is_wider_than_the_screen(width, scheme, tab):
 @pytest.mark.parametrize("width", [1280, 400])
 def test_every_word_of_the_doctors_pictures_lies_within_them(width, tab):
     """But for the empty pixels above a title's letters."""
-    tab.set_viewport_size({"width": width, "height": 900})
+    chromium.resize(tab, width)
     beyond = """all => all.flatMap(svg => [...svg.querySelectorAll("text")].filter(text => {
       const [a, b] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
       return Math.max(b.left - a.left, a.right - b.right, b.top - a.top, a.bottom - b.bottom) > 2;
@@ -109,14 +109,14 @@ def test_every_word_of_the_doctors_pictures_lies_within_them(width, tab):
 
 
 def test_a_picture_of_one_panel_needs_no_scrolling_on_a_narrow_screen(tab):
-    tab.set_viewport_size({"width": 400, "height": 900})
+    chromium.resize(tab, 400)
     sizes = "all => all.map(box => [box.ariaLabel, box.scrollWidth <= box.clientWidth])"
     found = dict(tab.eval_on_selector_all("#doctor-cora figure.narrow .scroll", sizes))
     assert found == {f"cora: {name}": True for name in ("depth", "filter", "influence")}
 
 
 def test_a_wide_table_scrolls_within_its_own_box(tab):
-    tab.set_viewport_size({"width": 400, "height": 900})
+    chromium.resize(tab, 400)
     assert tab.eval_on_selector("#table5 .scroll", "box => box.scrollWidth > box.clientWidth")
 
 
@@ -162,7 +162,7 @@ def place(tab, selector):
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_details_open_right_below_the_row_of_their_number_and_both_are_in_sight(width, tab):
-    tab.set_viewport_size({"width": width, "height": 900})
+    chromium.resize(tab, width)
     tab.click("a[href='#table2/gcnii/cora']")
     row, number = place(tab, ".beside"), place(tab, "[id='at-table2/gcnii/cora']")
     assert row["top"] == pytest.approx(number["bottom"], abs=1)
@@ -209,7 +209,7 @@ def test_the_header_of_a_table_stays_in_sight(tab):
     tab.locator("#table5 tbody th[scope=row]").last.scroll_into_view_if_needed()
     assert place(tab, "#table5 .scroll")["top"] < 0
     assert place(tab, "#table5 thead th")["top"] == pytest.approx(0, abs=2)
-    tab.set_viewport_size({"width": 400, "height": 900})
+    chromium.resize(tab, 400)
     tab.wait_for_selector("#table5 .more-right")
     tab.eval_on_selector("#table5 .scroll", "box => box.scrollTop = 400")
     head, box = place(tab, "#table5 thead th"), place(tab, "#table5 .scroll")
@@ -218,7 +218,7 @@ def test_the_header_of_a_table_stays_in_sight(tab):
 
 
 def test_on_a_narrow_screen_the_first_column_stays_in_sight(tab):
-    tab.set_viewport_size({"width": 400, "height": 900})
+    chromium.resize(tab, 400)
     before = place(tab, "#table5 tbody th[scope=row]")["left"]
     tab.eval_on_selector("#table5 .scroll", "box => box.scrollLeft = 200")
     assert place(tab, "#table5 tbody th[scope=row]")["left"] == before
@@ -227,7 +227,7 @@ def test_on_a_narrow_screen_the_first_column_stays_in_sight(tab):
 def test_a_shadow_shows_where_a_box_can_still_be_scrolled(tab):
     edges = "box => [...box.parentElement.classList].filter(name => name !== 'edge').sort()"
     assert tab.eval_on_selector("#table5 .scroll", edges) == ["fits"]
-    tab.set_viewport_size({"width": 400, "height": 900})
+    chromium.resize(tab, 400)
     tab.wait_for_selector("#table5 .more-right")
     assert tab.eval_on_selector("#table5 .scroll", edges) == ["more-right"]
     shade = "edge => getComputedStyle(edge, '::after').opacity"
@@ -241,7 +241,7 @@ def test_a_shadow_shows_where_a_box_can_still_be_scrolled(tab):
 
 def test_a_wide_screen_is_used(tab):
     """The words are beside the counts, and the doctor's pictures are side by side."""
-    tab.set_viewport_size({"width": 1920, "height": 900})
+    chromium.resize(tab, 1920)
     assert place(tab, "main")["right"] > 1800
     assert place(tab, ".words")["left"] > place(tab, ".counts")["right"]
     tops = "all => all.slice(0, 2).map(one => one.getBoundingClientRect().top)"
