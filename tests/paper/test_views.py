@@ -34,6 +34,7 @@ def test_streamers_are_the_nodes_and_the_logarithm_of_their_views_the_target(fol
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the intervals are set by:UserWarning")  # of few nodes
 def test_the_default_is_measured_beside_trees_and_an_mlp(folder):
     found = views.measure(views.views_graph(folder, 2), "quick")
     assert len(found["splits"]) == 2

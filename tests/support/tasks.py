@@ -31,8 +31,8 @@ def die(item):
 
 def wait(item):
     """Sleep until Ctrl-C, which is answered by making a file."""
-    item.with_suffix(".begun").touch()
     try:
+        item.with_suffix(".begun").touch()
         time.sleep(PATIENCE)
     except KeyboardInterrupt:
         item.touch()
