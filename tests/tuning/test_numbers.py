@@ -1,12 +1,16 @@
 """The portfolio of numbers to predict: networks, trees, and the numbers of known neighbours."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 from support.amounts import diffused
 
 import gcnii
 from gcnii.analysis.report import draw_study, trial_table
+from gcnii.data.splits import stratified_split
 from gcnii.members.known import Known
 from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
 from gcnii.members.trees import Trees
@@ -42,6 +46,31 @@ def test_a_portfolio_of_numbers_has_trees_networks_and_neighbours(grid, ensemble
 def test_an_ensemble_of_numbers_opens_as_it_was_saved(grid, ensemble, tmp_path):
     opened = gcnii.open_bundle(ensemble.save(tmp_path / "e")).knowing(grid)
     np.testing.assert_allclose(opened.predict(grid), ensemble.predict(grid), rtol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def partly():
+    """A small grid of which some numbers are unknown, and its portfolio."""
+    graph = diffused(side=8, targets=("heat",))
+    y = np.where(np.arange(graph.n)[:, None] % 5, graph.y, np.nan)
+    graph = replace(graph, y=y, splits=(stratified_split(y, 0),))
+    return graph, gcnii.fit(graph, effort="quick", epochs=1, device="cpu")
+
+
+def test_known_neighbours_answer_a_new_node_where_other_numbers_are_unknown(partly):
+    graph, ensemble = partly
+    nodes = pd.DataFrame({"id": ["new"], "x0": [0.0]})
+    edges = pd.DataFrame({"source": ["new"], "target": ["9"]})
+    with pytest.warns(UserWarning, match="matched by position") as said:
+        ensemble.member("label-propagation").predict_new(nodes, edges, graph)
+    assert len(said) == 1  # and not that labels would be needed
+
+
+def test_a_bundle_opens_where_validation_has_no_r_squared(partly, tmp_path):
+    graph, ensemble = partly
+    runs = tuple(replace(run, val=np.nan) for run in ensemble.runs)
+    saved = replace(ensemble, runs=runs).save(tmp_path / "e")
+    assert gcnii.open_bundle(saved).leaderboard()[-1]["val"] is None
 
 
 @pytest.mark.parametrize("columns", ["own", "neighbourhood"])

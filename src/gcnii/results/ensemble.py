@@ -704,7 +704,8 @@ class Ensemble(Trained):
         own = zip(self.members, weights, self.losses, beside[:-1], strict=True)
         rows = [*(about_member(*one) for one in own), *self.departed]
         rows.sort(key=lambda row: (row["val_loss"] is None, row["val_loss"]))
-        every = {"val": fmean(self.val), "val_loss": fmean(run.val_loss for run in self.runs)}
+        losses = fmean(run.val_loss for run in self.runs)
+        every = {"val": json_value(fmean(self.val)), "val_loss": losses}
         seconds = round(sum(row["seconds"] for row in rows), 2)
         last = {"member": "ensemble", "sees": "graph and features", **every, "weight": 1.0}
         return [*rows, last | {"seconds": seconds} | (beside[-1] or {})]
@@ -790,7 +791,7 @@ def extends(graph: Graph, known: Graph) -> bool:
         graph.n >= known.n
         and graph.m >= known.m
         and np.array_equal(graph.edges[:, : known.edges.shape[1]], known.edges)
-        and np.array_equal(graph.labels[: known.n], known.labels)
+        and np.array_equal(graph.labels[: known.n], known.labels, equal_nan=True)
     )
 
 
