@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,6 +98,16 @@ def test_what_the_mean_says_as_well_is_warned_of(grid):
     with pytest.warns(UserWarning, match="predicting the mean for every node"):
         found = result.evaluate(baselines=False)
     assert list(found.baselines) == [MEAN]
+
+
+def test_nothing_is_claimed_of_test_numbers_that_are_all_the_same(grid):
+    even = replace(grid, y=np.where(grid.splits[0].test[:, None], 2.0, grid.y))
+    found = fit(even, "gcnii", **SMALL).evaluate()
+    assert found.warnings == ()
+    assert "R² – against – without it (linear regression on the features), a difference" in str(
+        found
+    )
+    assert "+–" not in str(found)
 
 
 def test_groups_hold_every_test_node_of_each_column(evaluation):

@@ -138,6 +138,21 @@ def test_settings_of_classes_are_refused(grid, settings, sentence):
         gcnii.fit(grid, "gcnii", **QUICK, **settings)
 
 
+def test_equal_validation_numbers_are_refused_where_r_squared_decides(grid):
+    y = grid.y.copy()
+    y[grid.splits[0].val, 1] = 2.0
+    even = replace(grid, y=y)
+    sentence = "R² needs numbers that differ, but all validation nodes of split 0 of grid have the "
+    with pytest.raises(GraphError, match=f"{sentence}same cold; use another metric"):
+        gcnii.fit(even, "gcnii", monitor="val_score", **QUICK)
+    timed = gcnii.split_by_time(replace(grid, splits=(), times=range(grid.n)))
+    y[timed.splits[0].val] = 2.0
+    with pytest.raises(GraphError, match=f"{sentence}same heat; use another metric"):
+        gcnii.tune(replace(timed, y=y), trials=2)
+    assert gcnii.fit(even, "gcnii", **QUICK).runs[0].best_epoch >= 0  # by the loss
+    assert gcnii.fit(even, "gcnii", metric="mae", monitor="val_score", **QUICK).val[0] > 0
+
+
 def test_settings_of_numbers_are_refused_for_classes():
     graph = gcnii.load("csbm", n=60)
     with pytest.raises(InputError, match="loss huber is for numbers to predict, but nodes of csbm"):

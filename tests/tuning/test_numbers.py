@@ -67,7 +67,7 @@ def test_known_neighbours_answer_a_new_node_where_other_numbers_are_unknown(part
 
 
 def test_a_bundle_opens_where_validation_has_no_r_squared(partly, tmp_path):
-    graph, ensemble = partly
+    _, ensemble = partly
     runs = tuple(replace(run, val=np.nan) for run in ensemble.runs)
     saved = replace(ensemble, runs=runs).save(tmp_path / "e")
     assert gcnii.open_bundle(saved).leaderboard()[-1]["val"] is None

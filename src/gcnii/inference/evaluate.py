@@ -387,7 +387,7 @@ def _majority(found: Found) -> str:
 def _mean(found: Found) -> str:
     """Whether the mean of all known numbers says as much as the model."""
     ahead = found.ahead(MEAN)
-    if ahead.low > 0:
+    if ahead.low > 0 or isnan(ahead.mean):
         return ""
     usual, shown = found.baseline_mean(MEAN, found.metric), found.score.shown
     beat = "clearly beat" if ahead.mean > 0 else "beat"
@@ -399,7 +399,7 @@ def _mean(found: Found) -> str:
 
 def _propagation(found: Found) -> str:
     """Whether what is known of the neighbours says as much as the model."""
-    if GRAPH not in found.baselines or found.ahead(GRAPH).mean > 0:
+    if GRAPH not in found.baselines or not found.ahead(GRAPH).mean <= 0:
         return ""
     own, alone = found.mean(found.metric), found.baseline_mean(GRAPH, found.metric)
     return (

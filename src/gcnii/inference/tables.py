@@ -196,8 +196,9 @@ def number_grids(evaluation: NumberEvaluation) -> Iterator[Grid]:
 
 def _column(evaluation: NumberEvaluation, row: Document) -> list[str]:
     """The name of a column, its scores and the mean of its numbers."""
-    scores = ((name, Estimate(**row[name])) for name in evaluation.scores)
-    cells = (ShownScore.named(*one).cell for one in scores)
+    cells = (
+        ShownScore.of(row[name], "mean", "", SCORES[name].shown).cell for name in evaluation.scores
+    )
     return [row["name"], *cells, number_shown(row["mean"])]
 
 

@@ -264,3 +264,16 @@ def refuse_unranked(
                 f"{what}, but all validation nodes of split {split} of {graph.name} have the "
                 "same; use another metric or split"
             )
+
+
+def refuse_equal_numbers(graph: Graph, metric: Metric, splits: Iterable[int]) -> None:
+    """Raise GraphError if the metric is R², and a split has none on its validation nodes."""
+    score = target_of(graph).score(metric)
+    for split in sorted(set(splits)) if score.setting == "r2" else ():
+        y = graph.labels[graph.splits[split].val]
+        if not np.ptp(y, axis=0).all():
+            alike = graph.targets[int(np.ptp(y, axis=0).argmin())]
+            raise GraphError(
+                f"{score.name} needs numbers that differ, but all validation nodes of split "
+                f"{split} of {graph.name} have the same {alike}; use another metric (mae) or split"
+            )

@@ -74,6 +74,8 @@ class Score:
 
     def difference(self, value: float) -> str:
         """0.0234 → +2.3, or as it is."""
+        if isnan(value):
+            return "–"
         return ("-" if value < 0 else "+") + self.shown(abs(value))
 
     @property

@@ -33,7 +33,12 @@ from gcnii.propagation import Diffusion, Direction, Geometry, Loops, Norm
 from gcnii.propagation.diffusion import LONGEST_HEAT
 from gcnii.targets import LabelTarget, target_of
 from gcnii.targets.numbers import Loss
-from gcnii.targets.objective import ClassWeight, positive_class, refuse_unranked
+from gcnii.targets.objective import (
+    ClassWeight,
+    positive_class,
+    refuse_equal_numbers,
+    refuse_unranked,
+)
 from gcnii.targets.scores import Metric, sign_of
 from gcnii.train.batches import Batching, History
 from gcnii.train.features import Scale, Structure
@@ -410,8 +415,10 @@ class Recipe:
         """Raise an error if these splits' labels cannot be trained on or graded so."""
         target = target_of(graph)
         if not isinstance(target, LabelTarget):
-            target.score(self.scored_by)
-            return self._refuse_numbers(graph)
+            self._refuse_numbers(graph)
+            if self.rule.by_score:
+                refuse_equal_numbers(graph, self.scored_by, splits)
+            return
         if self.loss != "squared":
             raise InputError(
                 f"loss {self.loss} is for numbers to predict, but nodes of {graph.name} have "
@@ -432,6 +439,7 @@ class Recipe:
 
     def _refuse_numbers(self, graph: Graph) -> None:
         """Raise InputError for settings that speak of classes."""
+        target_of(graph).score(self.scored_by)
         for name in OF_CLASSES:
             default = next(one.default for one in fields(self) if one.name == name)
             if (value := getattr(self, name)) != default:

@@ -32,7 +32,7 @@ from gcnii.propagation.adjacency import OWN_LOOPS
 from gcnii.results.bundle import read_record
 from gcnii.results.fit import SILENT, Session
 from gcnii.targets import Classes, target_of
-from gcnii.targets.objective import rare_class
+from gcnii.targets.objective import rare_class, refuse_equal_numbers
 from gcnii.targets.scores import RARE, Metric, Score
 from gcnii.train.plan import (
     SHARED,
@@ -226,6 +226,8 @@ class Question:
         question = replace(question, fixed={name: plain[name] for name in question.fixed})
         for each in (graph, question.hidden):  # before a search, not after it
             plans[0].recipe.refuse_labels(each, range(len(each.splits)))
+        if graph.targets:  # scores decide between settings, whatever decides within a run
+            refuse_equal_numbers(each, metric, range(len(each.splits)))
         return question
 
     @property
