@@ -92,6 +92,13 @@ def test_shares_that_ties_move_are_said():
         gcnii.from_frames(*tables(when=[0] * 16 + [1, 2, 3, 4]), time="when")
 
 
+def test_a_column_of_roles_that_follow_the_times_divides_as_it_says():
+    roles = ["train"] * 4 + ["val"] * 12 + ["test"] * 4
+    assert train_of(gcnii.from_frames(*tables(split=roles), time="when")) == [0, 1, 2, 3]
+    with pytest.warns(UserWarning, match=r"by 'split': train up to 3 .* 1 node has no time and no"):
+        gcnii.from_frames(*tables(when=[*range(19), None], split=[*roles[:19], ""]), time="when")
+
+
 def test_nodes_without_a_time_are_said():
     when = [None, *range(19)]
     with pytest.warns(UserWarning, match="1 node has no time and no role"):

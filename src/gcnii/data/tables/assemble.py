@@ -633,17 +633,20 @@ def assemble(nodes: Nodes, edges: Rows | EdgeList, name: str) -> Graph:
     graph = graph._with_table(columns.sharing(table, graph.X), columns)
     if times is None or nodes.known is not None or not graph.splits:
         return graph
-    say_what_times_change(graph, reading)
+    roles = nodes._column(reading.split)
+    by_shares = not roles and not reading.time_cuts
+    wanted = reading.shares or SHARES if by_shares else ()
+    say_what_times_change(graph, roles or reading.time, wanted)
     return as_learnt_before(graph)
 
 
-def say_what_times_change(graph: Graph, reading: Reading) -> None:
-    """A notice where nodes have no time, or where ties move the shares far from what was asked."""
+def say_what_times_change(graph: Graph, column: str, wanted: Sequence[float]) -> None:
+    """A notice where nodes have no time, or where ties move the shares far from those wanted."""
     assert graph.times is not None
-    (split,), wanted = graph.splits, reading.shares or SHARES
+    (split,) = graph.splits
     counts = np.array([split.train.sum(), split.val.sum(), split.test.sum()])
-    far = np.abs(counts[:2] / counts.sum() - wanted).max() > FAR
-    tied = far and not reading.time_cuts
+    far = np.abs(counts[: len(wanted)] / counts.sum() - wanted)
+    tied = (far > FAR).any()
     if tied or np.isnan(graph.times).any():
         ties = "; nodes of one time have one role, which moves the shares" if tied else ""
-        notice(f"{graph.name} is divided by {reading.time!r}: {about_times(graph)}{ties}")
+        notice(f"{graph.name} is divided by {column!r}: {about_times(graph)}{ties}")
