@@ -34,6 +34,7 @@ from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Features, Graph, Split
 from gcnii.graph.arrays import known_rows, refuse_masked, target_array
 from gcnii.graph.graph import hold_out
+from gcnii.graph.times import latest
 from gcnii.nn.settings import Bounds, Setting, Settings, check_settings
 from gcnii.results.ensemble import Ensemble
 from gcnii.results.fit import Session, fit_plans
@@ -163,18 +164,17 @@ class KnownNumbers:
         refuse_masked(y, "y")
         given = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
         try:
-            values = target_array(given.astype(np.float64))
+            numbers = given.astype(np.float64)
         except (TypeError, ValueError) as error:
-            if isinstance(error, GraphError):
-                raise
             raise InputError(f"y must hold numbers, NaN or None where unknown: {error}") from None
+        values = target_array(numbers)
         known = known_rows(values)
         if known.sum() < 2:
             few = "1 sample has a known number" if known.any() else "no row has a known number"
             raise GraphError(f"{few}; give at least two")
         q = values.shape[1]
-        own = tuple(names) or tuple(f"y{j}" for j in range(q)) if q > 1 else ("y",)
-        return cls(values, tuple(names) or own, given.ndim == 1)
+        numbered = tuple(f"y{j}" for j in range(q)) if q > 1 else ("y",)
+        return cls(values, tuple(names) or numbered, given.ndim == 1)
 
     @property
     def strata(self) -> Ints:
@@ -500,11 +500,14 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     def _train(self, graph: Graph, labels: EncodedLabels | KnownNumbers, given: Settings) -> None:
         """Set `graph_` and `result_`: trained on what is known of the nodes of a graph."""
         first = self._first_seed()
+        known = labels.strata >= 0
         held = hold_out(labels.strata, self.validation, np.random.default_rng(first))
+        if graph.times is not None:
+            held = latest(graph.times, known, self.validation)
         several = combines(graph, self.model, "published", given)
         if several:  # which divide the known labels in their own way
             held = np.zeros_like(held)
-        split = Split(train=(labels.strata >= 0) & ~held, val=held, test=np.zeros_like(held))
+        split = Split(train=known & ~held, val=held, test=np.zeros_like(held))
         graph, seeds = labels.on(graph, split), range(first, first + int(self.seeds))
         train = self._portfolio if several else self._network
         result = train(graph, given, seeds)
@@ -647,7 +650,8 @@ class GCNIIClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     settings : dict, optional
         Further settings of the model and the Recipe, such as {"norm": "walk"}.
     validation : float
-        Share of the known labels of each class that is held out for early stopping of one model.
+        Share of the known labels of each class that is held out for early stopping of one model; of
+        dated nodes, the latest.
     neighbours : int
         Number of neighbours of each row, without a graph.
     unknown : object
@@ -819,7 +823,8 @@ class GCNIIRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
     settings : dict, optional
         Further settings of the model and the Recipe, such as {"loss": "huber"}.
     validation : float
-        Share of the known numbers that is held out for early stopping of one model.
+        Share of the known numbers that is held out for early stopping of one model; of dated nodes,
+        the latest.
     neighbours : int
         Number of neighbours of each row, without a graph.
     seeds : int
@@ -862,8 +867,7 @@ class GCNIIRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
 
     def fit(self, X: object, y: object = None) -> GCNIIRegressor:
         """Train on the rows of X whose number is known: node ids, or features without a graph."""
-        own = y is None and isinstance(self.graph, Graph)
-        names = self.graph.targets if own and self.graph else ()
+        names = self.graph.targets if y is None and isinstance(self.graph, Graph) else ()
 
         def read(y: object) -> KnownNumbers:
             return KnownNumbers.of(y, names)

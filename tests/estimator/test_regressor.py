@@ -59,6 +59,14 @@ def test_without_y_the_numbers_of_the_graph_are_used(grid):
     assert np.array_equal(own.predict(["a70"]), given.predict(["a70"]))
 
 
+def test_of_dated_nodes_the_latest_of_those_given_validate(grid):
+    dated = replace(grid, splits=(), times=np.arange(grid.n))
+    found = made(dated, epochs=2).fit(grid.nodes[:50])
+    (split,) = found.graph_.splits
+    assert np.flatnonzero(split.val).tolist() == list(range(40, 50))
+    assert split.train.sum() == 40
+
+
 def test_rows_without_a_graph_are_predicted_by_their_neighbours(amounts):
     X, y = amounts
     found = made(width=16, epochs=150, layers=4).fit(X[:60], y[:60])
