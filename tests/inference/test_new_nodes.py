@@ -326,3 +326,14 @@ def test_new_edges_given_twice_become_what_those_of_the_training_did():
         links = pd.DataFrame({"source": list(source), "target": list(target)})
         whole = joined(graph, new, links, reading, graph.columns)
         assert whole.weights.tolist() == weights
+
+
+def test_edges_of_new_nodes_need_no_time_of_their_own():
+    when = pd.date_range("2020-01-01", periods=20).astype(str)
+    nodes = pd.DataFrame({"id": range(20), "size": range(20), "label": ["a", "b"] * 10})
+    edges = pd.DataFrame({"source": range(19), "target": range(1, 20), "at": when[1:]})
+    graph = from_frames(nodes.assign(when=when), edges, time="when", time_edges="at")
+    result = fit(graph, **SMALL)
+    new, links = NODES.assign(size=3)[["id", "size"]], EDGES.replace("pet", "", regex=True)
+    plain = result.predict_new(new, links, graph)
+    assert plain.equals(result.predict_new(new, links.assign(at="2021-01-01"), graph))

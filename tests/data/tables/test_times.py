@@ -70,6 +70,16 @@ def test_a_folder_has_times_too(tmp_path):
     assert graph.fingerprint == gcnii.from_frames(nodes, edges, time="when").fingerprint
 
 
+def test_a_graph_to_predict_needs_no_periods_and_no_times_of_edges(tmp_path):
+    columns = gcnii.from_frames(*tables(), time="when").columns
+    nodes, edges = tables(when="2030-01-01")
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    assert gcnii.load(tmp_path, time="when", columns=columns).splits == ()
+    nodes.drop(columns="when").to_csv(tmp_path / "nodes.csv", index=False)
+    assert gcnii.load(tmp_path, time="when", time_edges="at", columns=columns).times is None
+
+
 def test_a_network_has_times_of_nodes():
     nx = pytest.importorskip("networkx")
     G = nx.path_graph(20)

@@ -341,7 +341,8 @@ class Nodes:
         try:
             return (draw(),)
         except GraphError as error:
-            self.problems.add(str(error))
+            if self.known is None:  # to predict, none is needed
+                self.problems.add(str(error))
             return ()
 
 
@@ -382,12 +383,12 @@ def read_edges(
     reading: Reading,
     problems: Problems,
     *,
-    dated: bool = False,
+    dated: bool | None = None,
     optional: bool = True,
 ) -> EdgeList:
     """The edges of a table, as they are listed; what is wrong is noted among the problems.
 
-    dated     whether the times of the nodes are dates
+    dated     whether the times of the nodes are dates; None: there are none, and none of edges
     optional  whether the weights could be left out
     """
     try:
@@ -438,9 +439,11 @@ def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) ->
     return EdgeList(once, None if weights is None and (each == 1).all() else each, times)
 
 
-def edge_times(rows: Rows, reading: Reading, problems: Problems, *, dated: bool) -> Times | None:
+def edge_times(
+    rows: Rows, reading: Reading, problems: Problems, *, dated: bool | None
+) -> Times | None:
     """When the edges of a table came, if that is asked; `dated` as the times of the nodes are."""
-    if not reading.time_edges:
+    if not reading.time_edges or dated is None:
         return None
     found, days = times_of(rows, reading.time_edges, problems)
     if days != dated:
@@ -608,7 +611,8 @@ def assemble(nodes: Nodes, edges: Rows | EdgeList, name: str) -> Graph:
     links = NONE
     if texts is not None:
         if isinstance(edges, Rows):
-            edges = read_edges(edges, Ids(texts), reading, problems, dated=dated)
+            when = None if times is None else dated
+            edges = read_edges(edges, Ids(texts), reading, problems, dated=when)
         try:
             links = each_once(edges, reading, texts.tolist())
         except DataError as error:
