@@ -33,7 +33,7 @@ from sklearn.utils.validation import (
 from gcnii.errors import GraphError, InputError, some_of
 from gcnii.graph import Features, Graph, Split
 from gcnii.graph.arrays import known_rows, refuse_masked, target_array
-from gcnii.graph.graph import hold_out
+from gcnii.graph.graph import hold_out, strata
 from gcnii.graph.times import latest
 from gcnii.nn.settings import Bounds, Setting, Settings, check_settings
 from gcnii.results.ensemble import Ensemble
@@ -132,19 +132,14 @@ class EncodedLabels:
         ids[known] = inverse
         return cls(classes, ids)
 
-    @property
-    def strata(self) -> Ints:
-        """(n,) of which each gives its share to validation; -1 if unknown."""
-        return self.ids
-
     def on_nodes(self, graph: Graph, rows: Ints) -> EncodedLabels:
         """The same for each node of a graph, where these are its rows."""
         return replace(self, ids=on_nodes(graph, rows, self.ids, -1))
 
-    def on(self, graph: Graph, split: Split) -> Graph:
-        """The graph with these labels and this split alone."""
+    def on(self, graph: Graph) -> Graph:
+        """The graph with these labels alone, not divided."""
         names = tuple(map(str, self.classes))
-        return replace(graph, y=self.ids, classes=names, targets=(), splits=(split,))
+        return replace(graph, y=self.ids, classes=names, targets=(), splits=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,18 +171,13 @@ class KnownNumbers:
         numbered = tuple(f"y{j}" for j in range(q)) if q > 1 else ("y",)
         return cls(values, tuple(names) or numbered, given.ndim == 1)
 
-    @property
-    def strata(self) -> Ints:
-        """(n,) 0 for what is known, all of which validates alike; -1 if unknown."""
-        return np.where(known_rows(self.values), 0, -1)
-
     def on_nodes(self, graph: Graph, rows: Ints) -> KnownNumbers:
         """The same for each node of a graph, where these are its rows."""
         return replace(self, values=on_nodes(graph, rows, self.values, np.nan))
 
-    def on(self, graph: Graph, split: Split) -> Graph:
-        """The graph with these numbers and this split alone."""
-        return replace(graph, y=self.values, classes=None, targets=self.names, splits=(split,))
+    def on(self, graph: Graph) -> Graph:
+        """The graph with these numbers alone, not divided."""
+        return replace(graph, y=self.values, classes=None, targets=self.names, splits=())
 
 
 Read = TypeVar("Read", EncodedLabels, KnownNumbers)
@@ -499,16 +489,16 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _train(self, graph: Graph, labels: EncodedLabels | KnownNumbers, given: Settings) -> None:
         """Set `graph_` and `result_`: trained on what is known of the nodes of a graph."""
-        first = self._first_seed()
-        known = labels.strata >= 0
-        held = hold_out(labels.strata, self.validation, np.random.default_rng(first))
+        several = combines(graph, self.model, "published", given)
+        graph, first = labels.on(graph), self._first_seed()
+        known = graph.labelled
+        held = hold_out(strata(graph.labels), self.validation, np.random.default_rng(first))
         if graph.times is not None:
             held = latest(graph.times, known, self.validation)
-        several = combines(graph, self.model, "published", given)
         if several:  # which divide the known labels in their own way
             held = np.zeros_like(held)
         split = Split(train=known & ~held, val=held, test=np.zeros_like(held))
-        graph, seeds = labels.on(graph, split), range(first, first + int(self.seeds))
+        graph, seeds = graph.with_splits([split]), range(first, first + int(self.seeds))
         train = self._portfolio if several else self._network
         result = train(graph, given, seeds)
         if result.interrupted:

@@ -69,17 +69,18 @@ def _judged(graph: Graph, P: Floats, val: NDArray[np.bool_]) -> tuple[float, flo
     return target.counts(y, target.decided(P, threshold)).micro_f1, threshold
 
 
-def majority(graph: Graph, split: Split) -> Candidates:
-    """The share of each class among the nodes with labels that are not tested, for every node.
+def usual(graph: Graph, split: Split) -> Candidates:
+    """The share of each class, or the mean, of the nodes with labels that are not tested, for all.
 
     Training nodes are often drawn alike of all classes, and name none; validation nodes seldom are.
     """
-    yield np.tile(_labels(graph, split).mean(0), (graph.n, 1))
+    yield np.tile(_untested(graph, split).mean(0), (graph.n, 1))
 
 
-def _labels(graph: Graph, split: Split) -> Floats:
-    """(training and validation nodes, k) ones for the labels of each."""
-    return label_target_of(graph).indicators(graph.labels[split.train | split.val])
+def _untested(graph: Graph, split: Split) -> Floats:
+    """(training and validation nodes, k) ones for the labels of each, or its numbers."""
+    y, target = graph.labels[split.train | split.val], target_of(graph)
+    return target.indicators(y) if isinstance(target, LabelTarget) else y
 
 
 def tie(graph: Graph, split: Split) -> Iterator[str]:
@@ -87,7 +88,7 @@ def tie(graph: Graph, split: Split) -> Iterator[str]:
     target = target_of(graph)
     if not isinstance(target, LabelTarget):
         return
-    counts = _labels(graph, split).sum(0)
+    counts = _untested(graph, split).sum(0)
     most = np.flatnonzero(counts == counts.max())
     if target.exclusive and len(most) > 1:
         yield (
@@ -101,7 +102,7 @@ def logistic_regression(graph: Graph, split: Split) -> Candidates:
     rows, asked = training_rows(graph, split), split.val | split.test
     y = graph.labels[rows]
     if (y == y[0]).all():  # there is nothing to separate
-        yield from majority(graph, split)
+        yield from usual(graph, split)
         return
     for scaler in _scalers(graph):
         X = scaler.fit(graph.X[rows]).transform(graph.X)
@@ -136,12 +137,6 @@ def training_rows(graph: Graph, split: Split) -> Ints:
     return affordable(np.flatnonzero(split.train), graph.X, graph.k)
 
 
-def mean(graph: Graph, split: Split) -> Candidates:
-    """That of the nodes with numbers that are not tested, for every node."""
-    known = graph.labels[split.train | split.val]
-    yield np.tile(known.mean(0), (graph.n, 1))
-
-
 def linear_regression(graph: Graph, split: Split) -> Candidates:
     """Ridge regression on the features alone."""
     yield Linear.fit(graph, split).answers(graph.X)
@@ -159,12 +154,12 @@ def gradient_boosting(graph: Graph, split: Split, columns: Columns = "own") -> C
 
 
 PREDICTORS: dict[str, Callable[[Graph, Split], Candidates]] = {
-    MAJORITY: majority,
+    MAJORITY: usual,
     FEATURES: logistic_regression,
     GRAPH: label_propagation,
     BOOSTED: gradient_boosting,
     BOOSTED_AROUND: partial(gradient_boosting, columns="neighbourhood"),
-    MEAN: mean,
+    MEAN: usual,
     LINEAR: linear_regression,
 }
 OF_LABELS = (MAJORITY, FEATURES, GRAPH, BOOSTED, BOOSTED_AROUND)

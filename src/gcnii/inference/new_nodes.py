@@ -95,18 +95,15 @@ def label_new(
     arrivals = old.read(*tables)
     joined = arrivals.joined(graph)
     P, basis = answered(result, joined, graph, device, ensemble=ensemble)
-    if result.origin.targets:
-        ends = None
-        if coverage is not None:
-            rule = IntervalRule.of(result, graph, coverage, device, ensemble=ensemble)
-            ends = rule(P, joined, graph.n)
-        return value_table(result, P, arrivals.nodes, [None] * len(P), basis, ends)
-    sets = None
-    if coverage is not None:
+    ends = sets = None
+    if coverage is not None and result.origin.targets:
+        rule = IntervalRule.of(result, graph, coverage, device, ensemble=ensemble)
+        ends = rule(P, joined, graph.n)
+    elif coverage is not None:
         sets = predict_sets(
             result, joined, coverage, device, kind=kind, ensemble=ensemble, trained_on=graph
         )[graph.n :]
-    return arrivals.table(result, P, basis, sets, ensemble=ensemble)
+    return arrivals.table(result, P, basis, sets, ends, ensemble=ensemble)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,13 +151,14 @@ class Arrivals:
         result: Trained,
         P: NDArray[np.float64],
         basis: Sequence[str],
-        sets: NDArray[np.bool_] | None,
+        sets: NDArray[np.bool_] | None = None,
+        ends: NDArray[np.float64] | None = None,
         *,
         ensemble: bool = True,
     ) -> DataFrame:
-        """The table of `label_table`, of the probabilities (new, k) of the new nodes."""
+        """The table of `label_table`, of the probabilities (new, k) of the new nodes, or values."""
         if result.origin.targets:
-            return value_table(result, P, self.nodes, [None] * len(P), basis)
+            return value_table(result, P, self.nodes, [None] * len(P), basis, ends)
         about = (self.nodes.nodes or (), known_labels(self.nodes), [None] * len(P))
         return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
 

@@ -314,7 +314,6 @@ def label_table(
     else:
         P, basis = answered(result, graph, None, device, ensemble=ensemble)
         basis = None if set(basis) == {MODEL} else basis
-    about = (graph.nodes or range(graph.n), known_labels(graph), list(roles))
     if result.origin.targets:
         ends = None
         if coverage is not None:
@@ -326,6 +325,7 @@ def label_table(
     sets = None
     if coverage is not None:
         sets = predict_sets(result, graph, coverage, device, kind=kind, ensemble=ensemble)
+    about = (graph.nodes or range(graph.n), known_labels(graph), list(roles))
     return table_of(result, P, *about, basis, ensemble=ensemble, sets=sets)
 
 
@@ -388,9 +388,9 @@ def value_table(
     known = graph.labels if graph.targets == names else np.full(values.shape, np.nan)
     cells: dict[str, object] = {"node": pd.Series(graph.nodes or range(graph.n), dtype=object)}
     cells |= {f"value({name})": values[:, j] for j, name in enumerate(names)}
-    for i, end in enumerate(("low", "high") if ends is not None else ()):
-        assert ends is not None
-        cells |= {f"{end}({name})": ends[:, j, i] for j, name in enumerate(names)}
+    if ends is not None:
+        for i, end in enumerate(("low", "high")):
+            cells |= {f"{end}({name})": ends[:, j, i] for j, name in enumerate(names)}
     cells |= {f"known({name})": known[:, j] for j, name in enumerate(names)}
     cells["split"] = pd.Series(split, dtype=object)
     if basis is not None:

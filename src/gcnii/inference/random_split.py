@@ -68,7 +68,10 @@ def flattery(graph: Graph, undated: Graph, device: str = "auto") -> Flattery:
             "of test nodes alone"
         )
     both = drawn_like(graph, undated), graph
-    results = [_trained(one, plan, device) for one, plan in zip(both, _plans(*both), strict=True)]
+    results = [
+        fit_plans(one, [plan], Session(device=device), SEEDS, calibrate="temperature")
+        for one, plan in zip(both, _plans(*both), strict=True)
+    ]
     draws = [_draws(*pair, seed) for seed, pair in enumerate(zip(results, both, strict=True))]
     means = [float(result.test.mean()) for result in results]
     at_random, by_time = (percentiles(*pair) for pair in zip(means, draws, strict=True))
@@ -95,11 +98,6 @@ def _plans(at_random: Graph, by_time: Graph) -> tuple[Plan, Plan]:
     if (metric := timed.recipe.scored_by) != drawn.recipe.scored_by:
         drawn = make_plan(MODEL, {**SETTINGS, "metric": metric}, at_random)
     return drawn, timed
-
-
-def _trained(graph: Graph, plan: Plan, device: str) -> Result:
-    session = Session(device=device)
-    return fit_plans(graph, [plan], session, SEEDS, calibrate="temperature")
 
 
 def _draws(result: Result, graph: Graph, seed: int) -> Floats:

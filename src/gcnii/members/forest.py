@@ -85,12 +85,8 @@ class Forest:
         same = {"deterministic": True, "force_row_wise": True, "num_threads": threads, "seed": seed}
         params = {**kind, **settings, **same, "verbosity": -1}
         seen = lgb.Dataset(X, y)
-        judged, calls = (
-            [lgb.Dataset(*val, reference=seen)],
-            [lgb.early_stopping(PATIENCE, verbose=False)],
-        )
-        if not len(val[1]):
-            judged, calls = [], []
+        judged = [lgb.Dataset(*val, reference=seen)] if len(val[1]) else []
+        calls = [lgb.early_stopping(PATIENCE, verbose=False)] if judged else []
         booster = lgb.train(params, seen, rounds, judged, callbacks=[*calls])
         text = booster.model_to_string(num_iteration=booster.best_iteration)
         return cls.of(text, X.shape[1], 1 if k == 2 else k)

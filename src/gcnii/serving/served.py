@@ -191,7 +191,7 @@ class Served:
                 raise
             if FEATURES in basis:
                 say_by_features(basis.count(FEATURES))
-        table = arrivals.table(self.result, P, basis, None).drop(columns="split")
+        table = arrivals.table(self.result, P, basis).drop(columns="split")
         cells = {one: _cells(table[one]) for one in table if not one.startswith(CHANCE)}
         cells |= _beside(self.result, covered)
         if every:
