@@ -51,7 +51,7 @@ def refuse_many(count: int) -> None:
     if count > MOST_TYPES:
         raise GraphError(
             f"edges are of {count} types, but at most {MOST_TYPES} can be kept apart; merge rare "
-            "ones, or leave the column out (--edge-type '')"
+            "ones, or leave the types out (--edge-type '')"
         )
 
 

@@ -53,13 +53,57 @@ def test_repeated_edges_without_weights_count_once():
     assert gcnii.from_pyg(ring(torch.cat([BOTH, BOTH], 1))).weights is None
 
 
-def test_types_of_edges_are_named_as_not_used():
-    kinds = torch.arange(12) // 6
-    with pytest.warns(UserWarning, match="edge_type is not used, so that edges of all types"):
-        graph = gcnii.from_pyg(ring(edge_type=kinds))
+def hetero(**relations):
+    """Six nodes of one type, with edges by relation."""
+    data = pyg().HeteroData()
+    data["user"].x, data["user"].y = torch.eye(6), Y
+    for name, edges in relations.items():
+        data["user", name, "user"].edge_index = edges
+    return data
+
+
+def test_edge_type_is_the_type_of_each_edge():
+    graph = gcnii.from_pyg(
+        ring(torch.cat([BOTH, BOTH[:, :1]], 1), edge_type=torch.arange(13) // 12)
+    )
+    assert (graph.type_names, graph.directed) == (("0", "1"), True)
+    assert np.bincount(graph.edge_types).tolist() == [12, 1]
+    assert graph.edges[:, graph.edge_types == 1].tolist() == [[0], [1]]
+
+
+def test_relations_of_one_type_of_nodes_are_types_of_edges():
+    graph = gcnii.from_pyg(hetero(likes=BOTH, follows=BOTH[:, [0, 6]], blocks=BOTH[:, :0]))
+    assert (graph.type_names, graph.directed, graph.m) == (("likes", "follows", "blocks"), False, 7)
+    assert (graph.d, graph.y.tolist()) == (6, Y.tolist())
+
+
+def test_weights_of_each_relation_must_agree_in_both_directions_to_be_undirected():
+    data = hetero(likes=BOTH, follows=BOTH)
+    for name, weight in (("likes", 2.0), ("follows", 3.0)):
+        data["user", name, "user"].edge_weight = torch.full((12,), weight)
+    graph = gcnii.from_pyg(data)
+    assert not graph.directed
+    assert graph.weights.tolist() == [2.0] * 6 + [3.0] * 6
+    data["user", "likes", "user"].edge_weight[0] = 1
+    assert gcnii.from_pyg(data).directed
+
+
+def test_one_relation_makes_a_graph_without_types():
+    graph = gcnii.from_pyg(hetero(likes=BOTH))
     assert not graph.typed
-    typed = gcnii.Graph(X=np.eye(6), edges=BOTH, edge_types=kinds, directed=True)
-    assert typed.type_count == 2
+    assert graph.fingerprint == gcnii.from_pyg(ring()).fingerprint
+
+
+def test_of_several_types_of_nodes_the_relations_are_kept_if_they_are_made_one():
+    data = hetero(likes=BOTH)
+    data["item"].x = torch.eye(2, 6)
+    data["user", "buys", "item"].edge_index = torch.tensor([[0], [1]])
+    data["item", "buys", "user"].edge_index = torch.tensor([[1], [0]])
+    with pytest.raises(GraphError, match=r"has several types of nodes; .* data.to_homogeneous\(\)"):
+        gcnii.from_pyg(data)
+    graph = gcnii.from_pyg(data.to_homogeneous())
+    assert graph.type_names == ("user likes user", "user buys item", "item buys user")
+    assert graph.edges[:, -2:].tolist() == [[0, 7], [7, 0]]
 
 
 @pytest.mark.parametrize("name", ["edge_weight", "weight"])
@@ -168,7 +212,7 @@ def test_a_batch_of_graphs_keeps_its_parts():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: pyg().HeteroData(), "several types of nodes"),
+        (lambda: pyg().HeteroData(), "with x and edge_index, got HeteroData"),
         (lambda: [ring()], r"got list; of a data set, pass one graph: dataset\[0\]"),
         (lambda: ring(x=None), r"data\.x is None.*torch\.eye"),
         (lambda: pyg().Data(x=torch.eye(6)), r"data\.edge_index is None"),

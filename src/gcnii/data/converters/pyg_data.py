@@ -1,4 +1,4 @@
-"""from_pyg: a Graph of a torch_geometric.data.Data."""
+"""from_pyg: a Graph of a torch_geometric.data.Data, or of a HeteroData of one type of nodes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from gcnii.errors import GraphError, notice
 from gcnii.graph import ROLES, Graph, Split
 from gcnii.graph.arrays import Labels as Values
 from gcnii.graph.arrays import known_rows, merged, true_or_false
+from gcnii.graph.types import apart, together, type_array
 from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
 
 Edges = NDArray[np.int64]
 Weights = NDArray[np.float64]
@@ -34,20 +35,21 @@ Masks = dict[str, NDArray[np.bool_]]  # role → (n, splits)
 
 
 def from_pyg(
-    data: Data,
+    data: Data | HeteroData,
     *,
     directed: bool | None = None,
     seed: int = 0,
     name: str = "graph",
     targets: Sequence[str] | None = None,
 ) -> Graph:
-    """Make a graph from a `torch_geometric.data.Data`.
+    """Make a graph from a `torch_geometric.data.Data`, or a `HeteroData` of one type of nodes.
 
-    Its attributes are used as follows.
+    Attributes are used as follows.
 
     - `x`: the features, dense or sparse.
     - `edge_index`: the edges.  The graph is undirected if every edge is listed in both directions,
       with the same weight.
+    - `edge_type`: the type of each edge; of a `HeteroData`, the names of its relations.
     - `edge_weight`, `weight`, or `edge_attr` if it is a vector: the weights.
     - `y`: (n,) or (n, 1) class ids, or (n, k) zeros and ones; -1 and NaN are unknown.  Fractions
       are numbers to predict, NaN where unknown.
@@ -59,7 +61,7 @@ def from_pyg(
 
     Parameters
     ----------
-    data : Data
+    data : Data or HeteroData
         The graph.
     directed : bool or None
         Whether edges are one-way; None: whether some edge is listed in one direction only.
@@ -84,24 +86,27 @@ def from_pyg(
     >>> gcnii.from_pyg(Data(x=torch.ones(12, 2), edge_index=edges, y=ring % 2))
     Graph(graph: 12 nodes, 12 undirected edges, 2 features, 2 classes)
     """
-    _refuse_others(data)
+    data = _of_one_type(data)
     X = _features(data.x)
     n = X.shape[0]
-    listed = _edges(data, n)
-    if getattr(data, "edge_type", None) is not None:
-        notice(
-            "data.edge_type is not used, so that edges of all types are alike; to keep them apart, "
-            "make gcnii.Graph(X=…, edges=data.edge_index, edge_types=data.edge_type, y=…)"
-        )
-    A = _adjacency(listed, _weights(data, listed.shape[1]), n)
+    edges = _edges(data, n)
+    m = edges.shape[1]
+    types, names = _types(data, m)
+    if types is not None:
+        edges = apart(edges, types, n)
+    A = _adjacency(edges, _weights(data, m), n, 1 if types is None else len(names))
     one_way = not is_symmetric(A) if directed is None else true_or_false(directed, "directed")
     edges, weights = edges_of(A, directed=one_way)
+    if types is not None:
+        edges, types = together(edges, n)
     labels = _labels(data.y, n, target_names(targets))
     batch = getattr(data, "batch", None)
     return Graph(
         X=X,
         edges=edges,
         weights=weights,
+        edge_types=types,
+        edge_type_names=names or None,
         **labels._asdict(),
         splits=_splits(data, labels, seed),
         directed=one_way,
@@ -127,12 +132,16 @@ def _has_fractions(values: Values) -> bool:
     return bool((known != np.floor(known)).any())
 
 
-def _refuse_others(data: Data) -> None:
-    if hasattr(data, "node_types"):
+def _of_one_type(data: Data | HeteroData) -> Data:
+    """The data as a Data, with types of edges where there are several; others are refused."""
+    kinds = getattr(data, "node_types", ())  # of a HeteroData
+    if len(kinds) > 1:
         raise GraphError(
             "data has several types of nodes; from_pyg takes a graph of one: "
             "data.to_homogeneous(), with the features of all types in one x"
         )
+    if kinds:
+        data = data.to_homogeneous()
     if not (hasattr(data, "x") and hasattr(data, "edge_index")):
         raise GraphError(
             f"from_pyg takes a torch_geometric.data.Data with x and edge_index, got "
@@ -145,6 +154,7 @@ def _refuse_others(data: Data) -> None:
         )
     if data.edge_index is None:
         raise GraphError("data.edge_index is None; set it to the (2, m) sources and targets")
+    return data
 
 
 def _features(x: Any) -> NDArray[np.generic] | sp.csr_array:
@@ -183,6 +193,19 @@ def _edges(data: Data, n: int) -> Edges:
     return edges.astype(np.int64)
 
 
+def _types(data: Data, m: int) -> tuple[Edges | None, tuple[str, ...]]:
+    """The types of the edges and their names; None for the types where all are of one."""
+    given = getattr(data, "edge_type", None)
+    if given is None:
+        return None, ()
+    # As to_homogeneous notes them: (type of nodes, relation, type of nodes).
+    listed = getattr(data, "_edge_type_names", None) or ()
+    relations = [name for _, name, _ in listed]
+    names = relations if len(set(relations)) == len(relations) else map(" ".join, listed)
+    types, called = type_array(as_array(given), tuple(names) or None, m)
+    return types, called or ()
+
+
 def _weights(data: Data, m: int) -> Weights | None:
     for name in ("edge_weight", "weight"):  # the second is what PyG's from_networkx makes
         if getattr(data, name, None) is not None:
@@ -211,12 +234,17 @@ def _vector(values: Any, name: str, m: int) -> Weights:
     return weights
 
 
-def _adjacency(edges: Edges, weights: Weights | None, n: int) -> sp.csr_array:
-    """A[u, v]: the sum of the weights of the edges u → v, or 1 if edges have none."""
+def _adjacency(edges: Edges, weights: Weights | None, n: int, copies: int) -> sp.csr_array:
+    """A[u, v]: the sum of the weights of the edges u → v, or 1 if edges have none.
+
+    copies  of the n nodes, one for each type of edges
+    """
     if weights is None:
         edges = merged(edges, directed=True)
-    values = np.ones(edges.shape[1]) if weights is None else check_weights(weights, edges)
-    A = sp.csr_array((values, tuple(edges)), (n, n))
+        values = np.ones(edges.shape[1])
+    else:
+        values = check_weights(weights, edges, range(n))
+    A = sp.csr_array((values, tuple(edges)), (copies * n, copies * n))
     A.eliminate_zeros()
     return A
 
