@@ -31,6 +31,16 @@ def test_the_baselines_are_always_among_the_models(graph):
     assert Question.of(graph, models=("gcn", "gcn")).models == ("gcn", "mlp")
 
 
+def test_models_without_types_of_edges_are_searched_only_where_edges_are_of_one(graph):
+    typed = replace(graph, edge_types=np.arange(graph.edges.shape[1]) % 2)
+    question = Question.of(typed)
+    assert set(SEARCHED) - set(question.models) == {"dropedge-gcn"}
+    assert question.free
+    assert question.trains_portfolio == Question.of(graph).trains_portfolio
+    with pytest.raises(InputError, match="in dropedge-gcn, edges have no types"):
+        Question.of(typed, models=SEARCHED)
+
+
 def test_the_hidden_graph_has_no_test_node_and_no_label_of_one(graph):
     hidden, test = Question.of(graph).hidden, graph.splits[0].test
     assert not any(split.test.any() for split in hidden.splits)

@@ -87,7 +87,8 @@ def tune(
         Number of settings to try, including what `gcnii train` would train, which is always tried.
     models
         Names from `gcnii models`, separated by commas; mlp and gcn are always included. Default:
-        gcnii-plus, gcnii-star, gcn, dropedge-gcn, graphsage-mean and mlp.
+        gcnii-plus, gcnii-star, gcn, dropedge-gcn (where edges are of one type), graphsage-mean and
+        mlp.
     seeds
         Runs per setting; default: 3, more where there are few labels.
     metric

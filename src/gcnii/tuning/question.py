@@ -181,6 +181,11 @@ NESTED = 4  # the same of a graph with several splits, each of which chooses for
 NUMERIC = 10  # added where features are numbers, whose trials choose `quantile` and `structure`
 
 
+def searched(graph: Graph) -> tuple[str, ...]:
+    """The models of a search that names none: those that can use types of edges, if there are."""
+    return tuple(name for name in SEARCHED if not graph.typed or MODELS[name].uses_types)
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """What a study asks.
@@ -215,7 +220,7 @@ class Question:
         models = (models,) if isinstance(models, str) else models
         if models is not None and not (isinstance(models, Sequence) and models):
             raise InputError(f"models must be a list of one or more names, got {models!r}")
-        names = tuple(dict.fromkeys((*map(known_model, models or SEARCHED), *BASELINES)))
+        names = tuple(dict.fromkeys((*map(known_model, models or searched(graph)), *BASELINES)))
         seeds = _seeds(graph, whole("seeds", seeds, 1))
         if seeds > MOST_GIVEN:
             raise InputError(f"seeds must be at most {MOST_GIVEN} per setting, got {seeds}")
@@ -290,11 +295,16 @@ class Question:
         It stops as `train` does, but is monitored as all trials are, so that scores are comparable.
         """
         model = chosen_model(None, self.graph)
-        if self.models != SEARCHED and model not in self.models:
+        if not self.free and model not in self.models:
             model = self.models[0]
         same = {name: self.stop[name] for name in ("batches", "monitor")}
         given = {name: one for name, one in self.given.items() if name in _known(model)}
         return make_plan(model, {**same, **given}, self.graph)
+
+    @property
+    def free(self) -> bool:
+        """Whether no models are named."""
+        return self.models == searched(self.graph)
 
     @property
     def nested(self) -> bool:
@@ -309,13 +319,13 @@ class Question:
     @property
     def from_portfolio(self) -> bool:
         """Whether a search goes on from the portfolio, as no models are named."""
-        free = self.models == SEARCHED and self.fixed.keys() <= SHARED
-        return free and (self.nested or self.trains_portfolio)
+        shared = self.free and self.fixed.keys() <= SHARED
+        return shared and (self.nested or self.trains_portfolio)
 
     @cached_property
     def trains_portfolio(self) -> bool:
         """Whether `gcnii train` would combine the members of its portfolio."""
-        return self.models == SEARCHED and combines(self.graph, None, "published", self.fixed)
+        return self.free and combines(self.graph, None, "published", self.fixed)
 
     def course(self, session: Session = SILENT) -> Course:
         """What is trained before a search whose best are combined."""
