@@ -75,6 +75,14 @@ def test_of_several_runs_it_is_their_mean_that_is_held_against_the_mean_threshol
     np.testing.assert_array_equal(several.predict_ids(graph, "cpu") == 0, p > threshold)
 
 
+def test_what_is_explained_is_what_is_predicted_even_if_another_class_is_likelier(graph, result):
+    p = result.predict_proba(graph, "cpu")[:, 0]
+    nodes = np.flatnonzero((p > result.threshold_of(0)) & (p < 0.5))
+    found = result.explain(graph, int(nodes[0]), device="cpu")
+    assert (found.label, found.predicted, found.holds) == ("fraud", "fraud", True)
+    assert found.sentence.startswith(f"Node {nodes[0]} is predicted as fraud (probability 0.")
+
+
 def test_the_curve_is_that_of_scikit_learn(graph, result, evaluation):
     test = graph.splits[0].test
     p = result.predict_proba(graph, "cpu")[test, 0]

@@ -382,7 +382,7 @@ def explain(
 
     graph    default: the training graph, in memory or from where it was
     node     its name, or its number if the graph has no names
-    label    the class to explain; default: the most probable one
+    label    the class to explain; default: the predicted one, of several labels the likeliest
     against  a class whose score is subtracted: the shares are then those of the difference
     top      how many nodes, features and links to name
     """
@@ -435,7 +435,7 @@ class _Answer:
                 "far larger than those of the training"
             )
         if chosen is None:
-            chosen = 0 if self.number else int(self.P[node].argmax())
+            chosen = self._predicted(node)
         if chosen == other:
             raise InputError(f"{self.names[chosen]!r} is held against itself; name another class")
         self.asked = ExplainedScore(node, chosen, other)
@@ -506,6 +506,13 @@ class _Answer:
             return np.ones(len(P), bool)
         truth = self.result.label_target.indicators(self._decided(P))
         return np.asarray(truth[:, self.asked.label] == 1)
+
+    def _predicted(self, node: int) -> int:
+        """The class that it is given; of several labels the most probable one."""
+        if self.number:
+            return 0
+        P = self.P[[node]]
+        return int(self._decided(P)[0] if self.result.label_target.exclusive else P.argmax())
 
     def _decided(self, P: Floats) -> Ints:
         """By the threshold and the class weights of what is explained."""

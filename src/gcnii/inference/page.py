@@ -254,11 +254,8 @@ def cards(
 
 def _unsure(P: Floats, guess: Ints, nodes: Ints, threshold: float | None) -> list[Asked]:
     """The nodes whose most probable class is least probable, or that are next to the threshold."""
-    if threshold is not None:
-        order = np.argsort(np.abs(P[nodes, 1] - threshold), kind="stable")[:SHOWN]
-        return [(int(i), int(guess[i])) for i in nodes[order]]
-    order = np.argsort(P[nodes].max(1), kind="stable")[:SHOWN]
-    return [(int(i), int(P[i].argmax())) for i in nodes[order]]
+    sure = P[nodes].max(1) if threshold is None else np.abs(P[nodes, 1] - threshold)
+    return [(int(i), int(guess[i])) for i in nodes[np.argsort(sure, kind="stable")[:SHOWN]]]
 
 
 def _wrong(P: Floats, guess: Ints, y: Ints, nodes: Ints) -> list[Asked]:
