@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -75,6 +76,36 @@ def test_a_bundle_keeps_the_names_of_types_and_matches_them(tmp_path):
     opened = gcnii.open_bundle(result.save(tmp_path / "bundle"))
     other = replace(graph, edge_types=1 - graph.edge_types, edge_type_names=("any", "alike"))
     assert np.array_equal(opened.predict_proba(other), result.predict_proba(graph))
+
+
+@pytest.mark.parametrize(("kinds", "given"), [("ab", "a"), ("a", "ab")])
+@pytest.mark.filterwarnings("ignore:.* types of edges")
+def test_a_table_with_other_types_is_encoded_as_that_of_the_training(kinds, given):
+    random, n = np.random.default_rng(0), 60
+    nodes = pd.DataFrame({"id": range(n), "x": random.normal(size=n), "label": list("uv") * 30})
+    nodes.loc[:5, "x"] = np.nan
+    ends = {"source": random.integers(0, n, 90), "target": random.integers(0, n, 90)}
+
+    def graph(kinds, x=0.0):
+        types = [kinds[i % len(kinds)] for i in range(90)]
+        edges = pd.DataFrame({**ends, "type": types})
+        return gcnii.from_frames(nodes.assign(x=nodes.x + x), edges)
+
+    result = gcnii.fit(graph(kinds), "gcnii", layers=2, seeds=[0], **FEW)
+    other = graph(given, x=100.0)
+    X, _ = result.origin.columns.encode(other.table, "as in training")
+    expected = result.predict_proba(replace(other, X=X))
+    np.testing.assert_array_equal(result.predict_proba(other), expected)
+
+
+@pytest.mark.parametrize("model", ["gcnii", "mlp"])
+def test_a_model_that_takes_all_edges_alike_needs_no_types(model):
+    result = gcnii.fit(typed(), model, edge_types="ignore", seeds=[0], **FEW)
+    plain = replace(typed(), edge_types=None, edge_type_names=None)
+    renamed = replace(typed(), edge_type_names=("some", "other"))
+    expected = result.predict_proba(typed())
+    for other in (plain, renamed):
+        assert np.array_equal(result.predict_proba(other), expected)
 
 
 @pytest.mark.parametrize(

@@ -341,6 +341,10 @@ class Graph:
         known = ("source", "catalog_name", "loaded_with", "table", "columns")
         return copy.copy(self)._set(**{name: getattr(graph, name) for name in known})
 
+    def _typed(self, types: NDArray[np.int64] | None, names: tuple[str, ...] | None) -> Self:
+        """The same, with other types of edges."""
+        return replace(self, edge_types=types, edge_type_names=names)._loaded_as(self)
+
     def with_splits(self, splits: Iterable[Split]) -> Self:
         """The same graph, sharing its arrays, divided in another way."""
         same = self._with_whole_splits(*splits_of(tuple(splits)))

@@ -326,6 +326,10 @@ class Result(Trained):
         best = self if self._at_hand(graph) else self.alone(self.best).scored(graph, device)
         return best._scores(best.best).double().numpy()
 
+    @property
+    def _uses_types(self) -> bool:
+        return self.plan.types > 1
+
     def deciding(self, ensemble: bool = True) -> tuple[list[Run], float]:
         """The runs that predict, and the mean of their thresholds, tempered as their mean is."""
         runs, threshold = super().deciding(ensemble)

@@ -678,25 +678,31 @@ class Trained(ABC):
             )
         return graph
 
+    @property
+    def _uses_types(self) -> bool:
+        """Whether types of edges are told apart."""
+        return self.origin.edge_type_names is not None
+
     def _with_types(self, graph: Graph) -> Graph:
-        """The graph whose types of edges are those of the training, in the same order."""
-        known = self.origin.edge_type_names
-        if known is None and graph.typed:
-            notice(
-                f"{graph.name} has types of edges, but the training graph had none; all "
-                "edges count alike"
-            )
-            return replace(graph, edge_types=None, edge_type_names=None)
-        if known is None or (graph.typed and graph.type_names == known):
+        """The graph whose types of edges are those of the training, in the same order, if used."""
+        known, own = self.origin.edge_type_names, graph.type_names
+        if not self._uses_types:
+            if graph.typed and known is None:
+                notice(
+                    f"{graph.name} has types of edges, but the training graph had none; all "
+                    "edges count alike"
+                )
+            return graph._typed(None, None) if graph.typed else graph
+        assert known is not None
+        if graph.typed and own == known:
             return graph
-        if not graph.type_names and graph.edges.size:
+        if not own and graph.edges.size:
             raise GraphError(
                 f"the edges of {graph.name} have no types, but those of the training had: "
                 f"{', '.join(known)}; give it a column of types (--edge-type)"
             )
-        m, own = graph.edges.shape[1], graph.type_names
-        types = aligned(graph.edge_types, m, own, known, graph.name)
-        return replace(graph, edge_types=types, edge_type_names=known)
+        m = graph.edges.shape[1]
+        return graph._typed(aligned(graph.edge_types, m, own, known, graph.name), known)
 
     def _known(self, graph: Graph) -> Graph:
         """The graph with the features of the training."""
