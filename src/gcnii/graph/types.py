@@ -55,6 +55,13 @@ def refuse_many(count: int) -> None:
         )
 
 
+def types_by_name(texts: Sequence[str] | NDArray[np.object_]) -> tuple[Types, tuple[str, ...]]:
+    """The type of each text, and the names of the types, in alphabetical order."""
+    found, types = np.unique(np.asarray(texts, str), return_inverse=True)
+    refuse_many(len(found))
+    return types.astype(np.int64), tuple(found.tolist())
+
+
 def cut_column(wanted: str) -> tuple[str, tuple[float, ...]]:
     """`amount=3,12` as a column of numbers and where it is cut; GraphError if it is not such."""
     column, equals, listed = wanted.rpartition("=")

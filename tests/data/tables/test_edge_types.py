@@ -119,6 +119,15 @@ def test_new_nodes_are_joined_by_edges_of_known_types(result):
     assert len(result.predict_new(nodes, edges)) == 1
 
 
+def test_types_of_new_edges_are_not_news(result):
+    nodes, edges = new(source=["e", "e"], target=["3", "4"], type=["b", "a"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(result.predict_new(nodes, edges)) == 1
+    with pytest.raises(DataError, match=r"row 1 of edges has no type; give every edge a type$"):
+        result.predict_new(nodes, edges.assign(type=["b", None]))
+
+
 @pytest.mark.parametrize(
     ("kind", "error"),
     [

@@ -28,7 +28,7 @@ from gcnii.data.tables.reading import READING, Names, Reading, refuse_empty_cell
 from gcnii.errors import DataError, GraphError, Problems, is_one_of, notice
 from gcnii.graph import Features, Graph
 from gcnii.graph.columns import Columns, flag, is_number
-from gcnii.graph.types import cut_column, refuse_many, types_by_cuts
+from gcnii.graph.types import cut_column, types_by_cuts, types_by_name
 from gcnii.graph.weights import check_weights
 
 if TYPE_CHECKING:
@@ -194,11 +194,9 @@ class Records:
         if cuts:
             types, names = types_by_cuts(self._numbers(wanted), wanted, cuts)
         else:
-            found, types = np.unique(list(map(str, values)), return_inverse=True)
-            names = tuple(map(str, found))
-            refuse_many(len(names))
+            types, names = types_by_name(list(map(str, values)))
         say_types("edges", wanted, names, np.bincount(types).tolist())
-        return types.astype(np.int64), names
+        return types, names
 
     def _of_links(self, wanted: str, otherwise: str) -> list[object]:
         """The attribute of each edge; DataError if one has none."""

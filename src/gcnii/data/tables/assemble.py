@@ -39,7 +39,14 @@ from gcnii.graph.columns import (
     parsed,
 )
 from gcnii.graph.times import Times, earliest, only_times
-from gcnii.graph.types import apart, cut_column, quarters, refuse_many, together, types_by_cuts
+from gcnii.graph.types import (
+    apart,
+    cut_column,
+    quarters,
+    together,
+    types_by_cuts,
+    types_by_name,
+)
 from gcnii.graph.weights import merged_weighted
 
 if TYPE_CHECKING:
@@ -432,7 +439,7 @@ def read_edges(
     """The edges of a table, as they are listed; what is wrong is noted among the problems.
 
     dated     whether the times of the nodes are dates; None: there are none, and none of edges
-    optional  whether the weights could be left out
+    optional  whether weights and types could be left out
     """
     try:
         columns = edge_columns(rows, reading)
@@ -449,7 +456,7 @@ def read_edges(
     before = len(problems.found)
     edges = _numbered(rows, columns, ids, problems)
     weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
-    types, names = _types(rows, columns, problems) if columns.type else (None, None)
+    types, names = _types(rows, columns, problems, optional) if columns.type else (None, None)
     times = edge_times(rows, reading, problems, dated=dated)
     links = EdgeList(edges, weights, times, types, names)
     return links if len(problems.found) == before else NONE
@@ -588,45 +595,40 @@ def _cuts_hint(rows: Rows, unused: Sequence[str]) -> str:
 
 
 def _types(
-    rows: Rows, columns: EdgeColumns, problems: Problems
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    rows: Rows, columns: EdgeColumns, problems: Problems, optional: bool
+) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     """The type of each edge, and the names of the types, in alphabetical order or by the cuts."""
-    column = columns.type
+    column, cuts = columns.type, columns.cuts
     assert column is not None
     texts = rows.texts(column)
-    if columns.cuts:
-        numbers = rows.numbers(column)
-        wrong = np.flatnonzero(np.isnan(numbers))
-        problems.add_each(
-            wrong,
-            lambda i: (
-                f"{rows.place(i)}: {column} is {_shown(texts[i])}; it must be a number, since "
-                "--edge-type cuts it"
-            ),
-        )
-        if len(wrong):
-            return np.zeros(len(rows), np.int64), ()
-        types, names = types_by_cuts(numbers, column, columns.cuts)
-        say_types(rows.name, column, [f"{one}:" for one in names], np.bincount(types).tolist())
-        return types, names
-    given = np.array([text is not None for text in texts.tolist()], bool)
+    numbers = rows.numbers(column) if cuts else np.zeros(0)
+    lacking = np.isnan(numbers) if cuts else np.array([one is None for one in texts.tolist()], bool)
+    or_else = ", or leave the column out: --edge-type '' (in Python: edge_type='')"
     problems.add_each(
-        np.flatnonzero(~given),
+        np.flatnonzero(lacking),
         lambda i: (
-            f"{rows.place(i)} has no {column}; give every edge a type, or leave the column out: "
-            "--edge-type '' (in Python: edge_type='')"
+            f"{rows.place(i)}: {column} is {_shown(texts[i])}; it must be a number, since "
+            "--edge-type cuts it"
+            if cuts
+            else f"{rows.place(i)} has no {column}; give every edge a type{or_else * optional}"
         ),
     )
-    found, types = np.unique(texts[given].astype(str), return_inverse=True)
+    if cuts and lacking.any():
+        return None, ()
     try:
-        refuse_many(len(found))
+        if cuts:
+            types, names = types_by_cuts(numbers, column, cuts)
+        else:
+            types, names = types_by_name(texts[~lacking])
     except GraphError as error:
-        cuts = quarters(rows.numbers(column))
-        hint = f"; or cut its numbers: --edge-type {column}={cuts}" if cuts else ""
+        quarter = quarters(rows.numbers(column))
+        hint = f"; or cut its numbers: --edge-type {column}={quarter}" if quarter else ""
         problems.add(f"the column {column} of {rows.name}: {error}{hint}")
-    else:
-        say_types(rows.name, column, found.tolist(), np.bincount(types).tolist())
-    return types.astype(np.int64), tuple(found.tolist())
+        return None, ()
+    if optional:
+        shown = [f"{one}:" for one in names] if cuts else names
+        say_types(rows.name, column, shown, np.bincount(types).tolist())
+    return types, names
 
 
 def say_types(owner: str, column: str, names: Sequence[str], counts: Sequence[int]) -> None:
