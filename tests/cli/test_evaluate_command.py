@@ -56,7 +56,7 @@ def test_training_on_95_to_5_says_what_its_accuracy_is_worth(trained):
     assert "test accuracy 95.0 (1 run)" in trained.out
     assert "accuracy 95.0 (majority 95.0) · balanced accuracy 50.0 · macro-F1 48.7" in trained.out
     assert "warning: class 'rare[bold]' is never predicted, though 8 test nodes" in trained.out
-    assert "warning: accuracy 95.0 does not beat naming the largest class" in trained.out
+    assert trained.out.startswith("accuracy 95.0 does not beat naming the largest class")
 
 
 def test_the_tables_are_printed_and_the_warnings_said(evaluated):

@@ -80,8 +80,10 @@ class ShortForm:
 
     @property
     def first(self) -> str:
-        """What is said before anything else: that the class which was sought is not found."""
-        return self.found["unbeaten"] if self.found else ""
+        """What is said before anything else: that what was sought is not found, or no better."""
+        if self.found:
+            return str(self.found["unbeaten"])
+        return self.warnings[-1] if self.score <= self.majority else ""
 
 
 def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
