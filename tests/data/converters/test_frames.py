@@ -54,6 +54,12 @@ def test_frames_of_all_libraries_are_the_same_graph(frame):
     assert graph.fingerprint == from_frames(NODES, EDGES).fingerprint
 
 
+def test_numbers_may_have_more_digits_than_a_float(frame):
+    account = (2**53 + 1) * np.arange(N)
+    graph = from_frames(frame(NODES.assign(account=account)), frame(EDGES))
+    np.testing.assert_array_equal(graph.X[:, -1], account.astype(np.float32))
+
+
 def test_missing_numbers_are_the_median(frame):
     graph = from_frames(frame(NODES), frame(EDGES))
     assert graph.X[0, 1] == np.nanmedian(NODES["age"])

@@ -104,7 +104,9 @@ class FrameRows(Rows):
 def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
     import narwhals as nw
 
-    return np.asarray(series.cast(nw.Float64()).fill_null(np.nan).to_numpy(), np.float64)
+    if series.dtype not in (nw.Int64, nw.UInt64):  # of which Arrow casts none beyond 2**53
+        series = series.cast(nw.Float64()).fill_null(np.nan)
+    return np.asarray(series.to_numpy(), np.float64)
 
 
 def _absent(value: object) -> bool:
