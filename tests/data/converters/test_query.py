@@ -72,6 +72,14 @@ def test_a_null_of_sqlite_is_missing_and_its_integers_are_numbers(expected, shop
     assert graph.features[1] == "age (missing)"
 
 
+def test_rows_may_be_dicts(expected, shop):
+    def named(cursor, row):
+        return dict(zip((column[0] for column in cursor.description), row, strict=True))
+
+    shop.row_factory = named
+    assert from_query(NODES, EDGES, shop).fingerprint == expected.fingerprint
+
+
 def test_options_say_what_columns_mean(shop):
     nodes = "SELECT id AS number, age, income, label AS kind FROM person"
     graph = from_query(nodes, EDGES, shop, id="number", label="kind", drop=["weight", "income"])
@@ -159,6 +167,8 @@ def test_what_is_no_table_is_refused_in_a_sentence(query, sentence, shop):
     assert str(refused.value) == sentence
 
 
-def test_what_is_no_connection_is_refused():
-    with pytest.raises(InputError, match=r"connection must be a connection of DuckDB.*got str"):
-        from_query(NODES, EDGES, "shop.db")
+def test_what_is_no_connection_is_refused(shop):
+    for given, kind in (("shop.db", "str"), (shop.cursor(), "Cursor")):
+        sentence = rf"connection must be a connection of DuckDB.*got {kind}"
+        with pytest.raises(InputError, match=sentence):
+            from_query(NODES, EDGES, given)
