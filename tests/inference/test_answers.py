@@ -78,8 +78,9 @@ def test_another_table_is_kept_unless_overwrite_is_said(place, tmp_path):
             "duckdb://crm.duckdb",
             "--out must name a file and a table, duckdb://FILE/TABLE, got",
         ),
-        ("duckdb://pets/nodes.csv/t", "nodes.csv is read by this command, so it is not replaced"),
-        ("duckdb://b/run.json/t", "b/run.json is read by this command, so it is not replaced"),
+        ("duckdb://pets/nodes.csv/t", "nodes.csv is no file of DuckDB; choose another name"),
+        ("duckdb://b/run.json/t", "b/run.json is no file of DuckDB; choose another name"),
+        ("duckdb://pets/t", "pets is not a regular file; choose another name"),
         ("labels.txt", "--out must end in .csv or .parquet, or be duckdb://FILE/TABLE, got lab"),
     ],
 )
@@ -91,10 +92,18 @@ def test_what_is_no_place_for_answers_is_refused(place, out, sentence):
 
 def test_a_file_that_is_no_database_is_kept(place, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    answer = call("embed", "b", "--out", f"duckdb://{tmp_path}/notes.txt/t", "--json", cwd=place)
-    assert answer.code == 2
-    assert "notes.txt exists and gcnii did not write it" in answer.err
-    assert (tmp_path / "notes.txt").read_text() == "mine"
+    asked = ("embed", "b", "--out", f"duckdb://{tmp_path}/notes.txt/t", "--json")
+    for more in ([], ["--overwrite"]):
+        answer = call(*asked, *more, cwd=place)
+        assert answer.code == 2
+        assert "notes.txt is no file of DuckDB; choose another name" in answer.err
+        assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_what_duckdb_calls_memory_is_a_file(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call("predict", place / "b", "--out", "duckdb://:memory:/t", cwd=tmp_path).code == 0
+    assert len(rows(tmp_path / ":memory:", "SELECT * FROM t")) == 12
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.parquet"])

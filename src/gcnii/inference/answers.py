@@ -120,13 +120,12 @@ class DuckTable:
         self, is_ours: Header, inputs: Iterable[Path | str | None], *, overwrite: bool
     ) -> None:
         """Raise InputError unless the table may be written, by the rule for files."""
-
-        def is_database(path: Path) -> bool:
-            return first_bytes(path)[8:12] == b"DUCK"
-
-        # Other tables of the file stay, so that a database may be written to; nothing else may.
-        refuse_replacing(self.path, is_database, inputs=inputs)
-        if not self.path.exists() or not self.path.stat().st_size:
+        filled = self.path.is_file() and self.path.stat().st_size
+        if filled and first_bytes(self.path)[8:12] != b"DUCK":
+            raise InputError(f"{self.path} is no file of DuckDB; choose another name")
+        # Other tables of the file stay, so that it may be written to.
+        refuse_replacing(self.path, lambda _: True, inputs=inputs, overwrite=overwrite)
+        if not filled:
             return
         with self._connected(read_only=True) as database:
             found = database.execute(
@@ -155,7 +154,8 @@ class DuckTable:
         import duckdb
 
         try:
-            with duckdb.connect(self.path, read_only=read_only) as database:
+            # An absolute path is a file; :memory: and md:NAME would be places elsewhere.
+            with duckdb.connect(self.path.absolute(), read_only=read_only) as database:
                 yield database
         except duckdb.Error as error:
             said = one_line(" ".join(str(error).split()))
