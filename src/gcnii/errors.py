@@ -125,7 +125,7 @@ def check_number(
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean 'cora'? ` if a known word is close to this one, else "": part of a message."""
-    close = get_close_matches(str(word).lower(), list(known), 1)
+    close = get_close_matches(str(word)[:LONGEST_LINE].lower(), list(known), 1)
     return f"did you mean {close[0]!r}? " if close else ""
 
 

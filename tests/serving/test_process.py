@@ -123,14 +123,45 @@ def test_a_bundle_that_cannot_be_loaded_leaves_the_old_one(serving):
     assert "gcnii: the old bundle is still served: BundleError" in answer.err
 
 
-def test_sighup_while_a_bundle_is_loaded_loads_it_once_more(bundles):
+def test_a_bundle_whose_weights_come_after_its_record_is_loaded_when_they_are_there(
+    serving, bundles
+):
+    _, address, bundle = serving("--watch")
+    shutil.copy(bundles / "second" / "run.json", bundle)
+    wait_until(lambda: 'reloads_total{result="failed"} 1' in in_flight(address))
+    shutil.copy(bundles / "second" / "model.safetensors", bundle)
+    wait_until(lambda: ask(address, "/model")["title"] == "gcnii, 4 layers")
+
+
+@pytest.fixture
+def first(bundles):
     graph = gcnii.load(bundles / "graph.safetensors")
-    served = Served.of(gcnii.open_bundle(bundles / "first"), graph, "first", device="cpu")
+    return Served.of(gcnii.open_bundle(bundles / "first"), graph, "first", device="cpu")
+
+
+def test_a_bundle_that_changes_while_it_is_loaded_is_loaded_once_more(first, tmp_path):
+    bundle, loaded = tmp_path / "bundle", []
+    bundle.mkdir()
+
+    def load():
+        loaded.append(first)
+        if len(loaded) == 1:
+            (bundle / "run.json").write_text("changed")
+        else:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return first
+
+    with warnings.catch_warnings():
+        run(load, Place(port=0, watch=bundle), Limits())
+    assert len(loaded) == 2
+
+
+def test_sighup_while_a_bundle_is_loaded_loads_it_once_more(first):
     sent = [signal.SIGHUP, signal.SIGTERM]
 
     def load():
         os.kill(os.getpid(), sent.pop(0))
-        return served
+        return first
 
     with warnings.catch_warnings():
         run(load, Place(port=0), Limits())
@@ -150,7 +181,8 @@ def test_with_log_there_is_a_line_for_each_request(serving):
         (["--host", "0.0.0.0"], "0.0.0.0 can be reached from other machines, so a token is needed"),
         (["--port", "70000"], "a port is a number from 0 to 65535, got 70000"),
         (["--token-file", "none"], "none cannot be read as a token"),
-        (["--most-rows", "0"], "--most-body, --most-rows and --seconds must be above 0"),
+        (["--most-rows", "0"], "--most-body, --most-rows and --seconds must be finite and above 0"),
+        (["--seconds", "inf"], "--most-body, --most-rows and --seconds must be finite and above 0"),
         (["--coverage", "2"], "coverage"),
         (["--radius", "-1"], "radius"),
     ],

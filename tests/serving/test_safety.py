@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from support.serving import streams
 
-from gcnii.errors import InputError
+from gcnii.errors import InputError, did_you_mean
 from gcnii.serving import server
 from gcnii.serving.records import ARROW, Limits
 from gcnii.serving.server import Place, read_token
@@ -39,6 +39,12 @@ def test_without_its_token_nobody_is_answered(starting, served, tmp_path):
                 assert client.send(path, **given)[0] == 401
         assert client.send("/model", Authorization=f"Bearer {SECRET}")[0] == 200
         assert client.send("/health")[0] == client.send("/")[0] == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1"])
+def test_it_answers_at_any_address_of_this_machine_alone(starting, served, host):
+    with starting(served, Place(host=host, port=0)) as client:
+        assert client.ask("/health") == (200, {"status": "ok"})
 
 
 def test_a_page_from_elsewhere_does_not_reach_it_by_a_name_of_its_own(client):
@@ -79,7 +85,7 @@ def test_no_path_and_no_trace_leave(starting, served, monkeypatch, capfd):
     with starting(served) as client:
         status, found = client.ask("/predict", {"ids": ["a 1"]})
     assert (status, found) == (500, {"error": "the server failed; its log says why"})
-    assert "/secret/place" in capfd.readouterr().err
+    assert capfd.readouterr().err.count("FileNotFoundError: [Errno 2] No such file") == 1
 
 
 def test_a_body_and_its_rows_have_limits(starting, served):
@@ -211,11 +217,19 @@ def test_an_answer_that_takes_too_long_is_given_up(starting, served, monkeypatch
         done.set()
 
 
-def test_who_finds_too_many_waiting_is_told_to_come_again(starting, served):
+def test_who_finds_too_many_waiting_is_told_to_come_again(starting, served, graph):
     with starting(served) as client:
-        client.service.waiting = 64
+        client.service.waiting[client.service.slow] = 64
         status, found = client.ask("/explain", {"id": "a 1"})
         assert (status, found["error"]) == (503, "64 requests are waiting already; come again")
+        row = {"id": "new", **dict.fromkeys(graph.features, 0.5)}
+        links = [{"source": "new", "target": "a 3"}]
+        assert client.ask("/predict_new", {"nodes": [row], "edges": links})[0] == 200
+
+
+def test_a_long_name_is_compared_by_its_beginning_so_that_nobody_waits_for_megabytes():
+    known = "a" * 400
+    assert did_you_mean(known + "b" * 10_000, [known]) == f"did you mean {known!r}? "
 
 
 def test_requests_are_counted_as_prometheus_reads_them(starting, served):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,10 +68,10 @@ def serve(
     from gcnii.serving.records import Limits
     from gcnii.serving.server import Place, read_token, run
 
-    if min(most_body, most_rows) < 1 or seconds <= 0:
-        raise InputError("--most-body, --most-rows and --seconds must be above 0")
+    if min(most_body, most_rows) < 1 or not 0 < seconds < inf:
+        raise InputError("--most-body, --most-rows and --seconds must be finite and above 0")
     token = None if token_file is None else read_token(token_file)
-    place = Place(host, port, token, bundle / "run.json" if watch else None, log)
+    place = Place(host, port, token, bundle if watch else None, log)
     asked = Asked(device=device, quiet=quiet, offline=offline)
 
     def load() -> Served:

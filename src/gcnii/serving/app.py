@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import traceback
 import warnings
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
@@ -47,7 +47,7 @@ from gcnii.serving.served import NewAnswers, Served
 Made = TypeVar("Made")
 PAGE = Path(__file__).parent / "templates" / "page.html"
 JSON = "application/json"
-WAITING = 64  # requests that wait for a worker; more are told to come again
+WAITING = 64  # requests that wait for one worker; more are told to come again
 MOST_FIELDS = 20  # of a request: the answer to a million would take long
 MOST_LINKS = 100  # in an explanation
 NOTES: ContextVar[list[str]] = ContextVar("notes")
@@ -133,7 +133,7 @@ class Service:
     served: Served
     limits: Limits = field(default_factory=Limits)
     metrics: Metrics = field(default_factory=Metrics)
-    waiting: int = 0
+    waiting: Counter[ThreadPoolExecutor] = field(default_factory=Counter)
     # Explanations and whole graphs take seconds, and nobody else is to wait for them.
     quick: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "new"))
     slow: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "slow"))
@@ -142,18 +142,18 @@ class Service:
         self, worker: ThreadPoolExecutor, call: Callable[[], Made]
     ) -> tuple[Made, list[str]]:
         """What a call in a worker's thread returns, and its notices."""
-        if self.waiting >= WAITING:
+        if self.waiting[worker] >= WAITING:
             raise Busy(f"{WAITING} requests are waiting already; come again")
         notes, context = list[str](), copy_context()
         context.run(NOTES.set, notes)
-        self.waiting += 1
+        self.waiting[worker] += 1
         task = asyncio.get_running_loop().run_in_executor(worker, context.run, call)
         try:  # what has not begun by then never does; what has is computed in vain
             return await asyncio.wait_for(task, self.limits.seconds), notes
         except TimeoutError:
             raise Busy(f"no answer within {self.limits.seconds:g} s; ask for less") from None
         finally:
-            self.waiting -= 1
+            self.waiting[worker] -= 1
 
     def close(self) -> None:
         """Let nothing begin any more."""
@@ -389,5 +389,4 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    print("".join(traceback.format_exception(error)), file=sys.stderr)
     return _json({"error": "the server failed; its log says why"}, 500)

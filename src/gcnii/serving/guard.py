@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from gcnii.serving.app import Service
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 OPEN = ("/", "/health")  # without a token: the page asks for it, and has no answers itself
 KNOWN = (*OPEN, "/predict", "/predict_new", "/explain", "/model", "/metrics", "/openapi.json")
 DROPPED, PAUSE = 10, 1.0  # times the limit of a body; seconds without a byte
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Refused(Exception):
@@ -92,7 +92,7 @@ class Guard:
         if self.token is None:
             host = headers.get(b"host", b"").decode("latin-1").lower()
             name = host[1:].partition("]")[0] if host[:1] == "[" else host.partition(":")[0]
-            if name not in LOOPBACK:
+            if not is_loopback(name):
                 raise Refused(421, "this server is called localhost or 127.0.0.1")
         elif scope["path"] not in OPEN:
             kind, _, given = headers.get(b"authorization", b"").partition(b" ")
@@ -125,6 +125,14 @@ class Guard:
                 while message.get("more_body", False) and size < DROPPED * limits.body:
                     message = await asyncio.wait_for(receive(), PAUSE)
                     size += len(message.get("body", b""))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this machine alone is called so."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 async def _refuse(send: Send, status: int, sentence: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
@@ -16,11 +16,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gcnii.errors import InputError, one_line
 from gcnii.serving.app import Service, create, keep_notices
-from gcnii.serving.guard import Guard
+from gcnii.serving.guard import Guard, is_loopback
 from gcnii.serving.records import Limits
 from gcnii.serving.served import Served
 
-LOOK = 2.0  # seconds between two looks at the bundle
+LOOK = 1.0  # seconds between two looks at the bundle
 CONNECTIONS = 1000
 LEAST_TOKEN = 16  # characters
 HEAD, HEAD_SECONDS = 1 << 16, 10.0  # bytes and seconds in which a request says what it is
@@ -30,7 +30,7 @@ HEAD, HEAD_SECONDS = 1 << 16, 10.0  # bytes and seconds in which a request says 
 class Place:
     """Where to listen, and to whom.
 
-    watch  a file: when it changes, the bundle is loaded anew
+    watch  a bundle, which is loaded anew when its files change
     log    whether to write a line for each request
     """
 
@@ -48,14 +48,6 @@ class Place:
                 f"{self.host} can be reached from other machines, so a token is needed "
                 "(--token-file)"
             )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether this machine alone reaches it."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def read_token(path: Path) -> str:
@@ -158,23 +150,24 @@ def server_of(service: Service, place: Place) -> Server:
 def run(load: Callable[[], Served], place: Place, limits: Limits) -> None:
     """Serve until SIGTERM or Ctrl-C; what was asked before is answered.
 
-    load  makes what is served; on SIGHUP, and when the watched file changes, it is called again
+    load  makes what is served; on SIGHUP, and when the watched bundle changes, it is called again
     """
     keep_notices()
     again = asyncio.Event()
     # Before it is heeded, it would end the process; and a bundle may change while it is loaded.
     signal.signal(signal.SIGHUP, lambda *_: again.set())
+    files = _files(place.watch)
 
     def loaded() -> Served:
         served = load()
         keep_notices()  # which one that loads quietly has turned off
         return served
 
-    asyncio.run(_serve(Service(loaded(), limits), loaded, place, again))
+    asyncio.run(_serve(Service(loaded(), limits), loaded, place, again, files))
 
 
 async def _serve(
-    service: Service, load: Callable[[], Served], place: Place, again: asyncio.Event
+    service: Service, load: Callable[[], Served], place: Place, again: asyncio.Event, files: Files
 ) -> None:
     server, loop = server_of(service, place), asyncio.get_running_loop()
 
@@ -184,9 +177,8 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, again.set)
-    tasks = [asyncio.create_task(one) for one in (_reload(service, load, again), _say(server))]
-    if place.watch is not None:
-        tasks.append(asyncio.create_task(_watch(place.watch, again)))
+    beside = _reload(service, load, again), _watch(place.watch, files, again), _say(server)
+    tasks = [asyncio.create_task(one) for one in beside]
     try:
         await server.serve()
     except SystemExit:  # uvicorn has said why, and exits as if of itself
@@ -222,20 +214,27 @@ async def _reload(service: Service, load: Callable[[], Served], again: asyncio.E
             print(f"gcnii: now serving {service.served.name}", file=sys.stderr, flush=True)
 
 
-async def _watch(path: Path, again: asyncio.Event) -> None:
-    before = _mark(path)
-    while True:
+Files = dict[Path, tuple[int, int]]
+
+
+async def _watch(bundle: Path | None, loaded: Files, again: asyncio.Event) -> None:
+    """Have files that have changed loaded as soon as they rest: they may come one by one."""
+    before = loaded
+    while bundle is not None:
         await asyncio.sleep(LOOK)
-        now = _mark(path)
-        if now is not None and now != before:
+        now = _files(bundle)
+        if now == before != loaded:
+            loaded = now
             again.set()
-        before = now or before
+        before = now
 
 
-def _mark(path: Path) -> tuple[int, int] | None:
-    """What differs when the file is replaced; None while there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino
+def _files(bundle: Path | None) -> Files:
+    """All files of a bundle, and what differs when one is replaced."""
+    found = {}
+    for folder, _, names in os.walk(bundle) if bundle else ():
+        for path in (Path(folder, name) for name in names):
+            with suppress(OSError):  # it is being replaced
+                known = path.stat()
+                found[path] = known.st_mtime_ns, known.st_ino
+    return found
