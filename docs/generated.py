@@ -89,8 +89,8 @@ ABILITIES = ("edge weights", "types of edges", "several processes", "sampled nei
 
 MOST = 8  # pages that use a command or a name and are linked
 
-# Flags in sentences, as code: "--" would become a dash.  Code itself is passed over.
-FLAG = re.compile(r"^```.*?^```$|`[^`\n]*`|(--[a-z][a-z-]+)", re.MULTILINE | re.DOTALL)
+# Flags and '' in sentences, as code: "--" would become a dash.  Code itself is passed over.
+FLAG = re.compile(r"^```.*?^```$|`[^`\n]*`|(--[a-z][a-z-]+|'')", re.MULTILINE | re.DOTALL)
 BELOW = re.compile(r"^\*\*Commands\*\*:\n|^\* \[.*\]\(#gcnii-.*\n", re.MULTILINE)
 PARAMETER = re.compile(r"^\* `([^`]+)`: (.*)$", re.MULTILINE)
 
@@ -222,7 +222,7 @@ def api_page(name: str, members: str) -> str:
 def first_sentence(text: str) -> str:
     """`A. B` → `A.`, on one line."""
     line = " ".join(text.split())
-    return re.split(r"(?<=[.:])\s(?=[A-Z`])", line, maxsplit=1)[0]
+    return re.split(r"(?<=[.?])\s(?=[A-Z`])", line, maxsplit=1)[0]
 
 
 def full_name(name: str) -> str:
@@ -230,22 +230,14 @@ def full_name(name: str) -> str:
     return f"{MODULES.get(name, 'gcnii')}.{name}"
 
 
-def names() -> list[tuple[str, str]]:
-    """Every public name in full, with the first sentence of its docstring."""
-    listed = (name for group in API.values() for name in group)
-    return [(full_name(name), first_sentence(inspect.getdoc(thing(name)) or "")) for name in listed]
-
-
 def table_of_names() -> str:
     """Every public name, with a link to its page; anchors are those of the former single page."""
-    about = dict(names())
     parts = []
     for title, group in API.items():
         rows = ["|name|what it is|", "|---|---|"]
         for name in group:
-            full = full_name(name)
-            link = f'<span id="{full}"></span>[`{name}`](api/{name}.md)'
-            rows.append(f"|{link}|{about[full]}|")
+            link = f'<span id="{full_name(name)}"></span>[`{name}`](api/{name}.md)'
+            rows.append(f"|{link}|{first_sentence(inspect.getdoc(thing(name)) or '')}|")
         parts.append(f"## {title}\n\n" + "\n".join(rows))
     pages = (name for group in API.values() for name in group)
     return "\n\n".join(parts) + "\n\n" + toctree("api", pages)
@@ -350,9 +342,11 @@ def row(name: str, default: str, kind: Any, setting: Setting) -> str:
 
 TOCTREE = re.compile(r"^```\{toctree\}\n:caption: ([^\n]*)\n:hidden:\n\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#]*)\.md(?=[)#])")
+NUMBER_OR_LINK = re.compile(r"^\d+\. |\[([^\]]*)\]\([^)]*\)")
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
-# Not a heading, a list, a table, a picture or a target.
-PARAGRAPH = re.compile(r"(?<=\n\n)(?![#|!<(]|\d+\.)\S.*?(?=\n\n|\n$)", re.DOTALL)
+MARKED = re.compile(r"^( *```\w+) .*$", re.MULTILINE)  # whether a block is run, and what it shows
+# Not a heading, a table, a picture or a target.
+PARAGRAPH = re.compile(r"(?<=\n\n)(?![#|!<(])\S.*?(?=\n\n|\n$)", re.DOTALL)
 SKILL = """---
 name: gcnii
 description: Predict a class, several labels or a number for the nodes of a graph from tables of
@@ -364,7 +358,13 @@ description: Predict a class, several labels or a number for the nodes of a grap
 """
 # The sections of pages that SKILL.md consists of.
 ESSENCE = {
-    "../README.md": ("Your own tables", "Python", "Which model", "What it does not do"),
+    "../README.md": (
+        "Install and try it",
+        "Your own tables",
+        "Python",
+        "Which model",
+        "What it does not do",
+    ),
     "reference/cheatsheet.md": ("Cheat sheet",),
     "howto/scripts.md": ("Exit codes and JSON",),
     "howto/troubleshooting.md": ("By message",),
@@ -372,9 +372,9 @@ ESSENCE = {
 
 
 def opening(text: str) -> str:
-    """The first sentence of a page, without links."""
+    """The first sentence of a page, without links and the number of a list."""
     found = PARAGRAPH.search(FENCED.sub("", text))
-    return first_sentence(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", found[0])) if found else ""
+    return first_sentence(NUMBER_OR_LINK.sub(r"\1", found[0])) if found else ""
 
 
 def llms() -> str:
@@ -395,7 +395,7 @@ def skill() -> str:
     """SKILL.md: what a coding agent needs to use gcnii, with links from the manual's root."""
     parts = [SKILL]
     for page, wanted in ESSENCE.items():
-        text = (DOCS / page).read_text("utf-8")
+        text = MARKED.sub(r"\1", (DOCS / page).read_text("utf-8"))
         here = posixpath.dirname(page.replace("../", ""))
         text = LINK.sub(lambda found, here=here: from_root(here, found[1]), text)
         for section in re.split(r"^(?=#{1,2} )", text, flags=re.MULTILINE):

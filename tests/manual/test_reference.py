@@ -121,6 +121,10 @@ def test_a_command_has_a_page_with_all_of_its_flags_and_where_it_is_used():
     assert all(f"(commands/{name}.md)" in MADE.table_of_commands() for name in ("train", "bench"))
 
 
+def test_an_empty_text_in_a_flags_help_is_no_quotation_mark():
+    assert "default: type; `''`: none" in MADE.command_page("gcnii train")
+
+
 def test_the_table_of_settings_says_what_is_declared():
     table = MADE.settings()
     assert "|`lr`|0.01|number > 0|Learning rate of Adam|" in table
@@ -136,6 +140,8 @@ def test_the_list_for_language_models_has_every_page_with_a_sentence():
     lines = dict(re.findall(r"^- \[[^]]+\]\(([^)]+)\.html\): (.+)$", text, re.MULTILINE))
     assert {f"docs/{page}.md" for page in lines} == {*PAGES} - {"docs/index.md"}
     assert all(re.search(r"[.:?]$", sentence) for sentence in lines.values()), lines
+    assert lines["evidence/results"].startswith("The paper's own models replicate in ")
+    assert "`--target COLUMN` predicts" in lines["howto/numbers"]
     assert text.startswith("# gcnii\n\n> Some customers, papers or accounts have a label.")
 
 
@@ -147,6 +153,8 @@ def test_what_a_coding_agent_is_told_is_of_tested_pages_and_leads_somewhere():
     assert len(about["description"]) <= 1024
     titles = [title for titles in MADE.ESSENCE.values() for title in titles]
     assert re.findall(r"^## (.*)$", body, re.MULTILINE) == titles
+    assert "pip install ." in body
+    assert not re.search(r"^ *```\w+ ", body, re.MULTILINE)  # marks are for those who build it
     for page in re.findall(r"\]\(([^)#:]+)\.html", body):
         assert (ROOT / f"docs/{page}.md").exists(), page
     for name in re.findall(r"gcnii\.((?:[a-z]+\.)?\w+)\(", body):
