@@ -156,7 +156,7 @@ def test_fetch_with_one_typo_fetches_nothing(monkeypatch, empty_cache, tmp_path)
     monkeypatch.setattr(data, "fetch", lambda name, offline: fetched.append(name))
     answer = call("data", "fetch", "digits", "cora", "coar", cwd=tmp_path)
     assert (answer.code, answer.out, fetched) == (2, "", [])
-    assert answer.err.startswith("gcnii: no dataset 'coar'; did you mean 'cora'? ")
+    assert answer.err.startswith("gcnii: no data set 'coar'; did you mean 'cora'? ")
 
 
 def test_fetch_all_fetches_every_data_set(monkeypatch, tmp_path):

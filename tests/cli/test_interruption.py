@@ -136,7 +136,7 @@ def test_another_command_does_not_replace_what_a_stopped_one_has_saved(stopped, 
     shutil.copytree(stopped[1], folder)
     answer = call("train", home / "pets", *OTHER, "--out", folder, cwd=tmp_path)
     assert answer.code == 2
-    assert f"{folder} holds the bundle of another training (gcnii, 2 layers, on pets" in answer.err
+    assert f"{folder} holds the bundle of another training run (gcnii, 2 layers, on " in answer.err
     assert files(folder) == files(stopped[1])
 
 
@@ -149,10 +149,10 @@ def test_a_checkpoint_of_another_command_is_kept_unless_it_may_be_overwritten(
     words = ("train", home / "pets", *OTHER, "--out", folder)
     answer = call(*words, cwd=tmp_path)
     assert (answer.code, files(folder)) == (2, ["checkpoint.safetensors"])
-    assert f"{folder} holds the checkpoint of another training; choose" in answer.err
+    assert f"{folder} holds the checkpoint of another training run; choose" in answer.err
     answer = call(*words, "--overwrite", cwd=tmp_path)
     checkpoint = folder / "checkpoint.safetensors"
-    assert answer.err == f"gcnii: {checkpoint} belongs to another training; starting over\n"
+    assert answer.err == f"gcnii: {checkpoint} belongs to another training run; starting over\n"
     assert json.loads(answer.out)["runs"][0]["epochs"] == 2
 
 

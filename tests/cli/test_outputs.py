@@ -186,10 +186,10 @@ def test_a_training_whose_folder_was_taken_keeps_what_it_has(work, monkeypatch):
     monkeypatch.setattr("gcnii.results.bundle.save_claimed", taken)
     answer = call("train", "pets", *TINY, "--layers", 3, "--epochs", 2, "--out", "new", cwd=work)
     assert answer.code == 2
-    assert "new holds the bundle of another training" in answer.err
+    assert "new holds the bundle of another training run" in answer.err
     assert (work / "new/checkpoint.safetensors").exists()
     (spare,) = work.glob("new-*")
-    assert f"; this training is saved as {spare.name}\n" in answer.err
+    assert f"; this one is saved as {spare.name}\n" in answer.err
     assert gcnii.open_bundle(spare).plan.settings["layers"] == 3
     assert gcnii.open_bundle(work / "new").plan == other.plan
 

@@ -303,7 +303,7 @@ def test_out_that_holds_another_training_is_refused_and_kept(tmp_path):
     kept = (tmp_path / "bundle" / "run.json").read_bytes()
     answer = call(*OUT, "--alpha", "0.3", cwd=tmp_path)
     assert answer.code == 2
-    assert "bundle holds the bundle of another training (gcnii, 2 layers, on pets" in answer.err
+    assert "bundle holds the bundle of another training run (gcnii, 2 layers, on pets" in answer.err
     assert (tmp_path / "bundle" / "run.json").read_bytes() == kept
 
 

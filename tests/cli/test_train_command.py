@@ -231,7 +231,7 @@ def test_quiet_hides_warnings_and_keeps_errors(quiet, home, tmp_path):
     words = (*words, *(["--quiet"] if quiet else []))
     Checkpoint({"of": "another"}, [], []).save(tmp_path / "bundle" / "checkpoint.safetensors")
     answer = call(*words, cwd=tmp_path)
-    told = "gcnii: bundle/checkpoint.safetensors belongs to another training; starting over\n"
+    told = "gcnii: bundle/checkpoint.safetensors belongs to another training run; starting over\n"
     assert (answer.code, answer.err) == (0, "" if quiet else told)
     assert "test accuracy" in answer.out
     assert call(*words, "--lr", -1, cwd=tmp_path).err.startswith("gcnii: lr must be ")
@@ -372,7 +372,7 @@ def test_a_finished_bundle_gives_way_to_another_training_only_if_told_so(pets, o
     assert held.pop("checkpoint.safetensors")
     assert held == kept  # until the other training has finished
     refused = call(*PETS, cwd=pets)  # its checkpoint is not lost either
-    assert (refused.code, "the checkpoint of another training" in refused.err) == (2, True)
+    assert (refused.code, "the checkpoint of another training run" in refused.err) == (2, True)
     answer = call(*words, cwd=pets)
     assert (answer.code, scores(answer)) == (0, open_bundle(pets / "bundle").test.tolist())
     assert contents(pets / "bundle")["run.json"] != kept["run.json"]

@@ -261,7 +261,7 @@ def test_a_graph_without_a_split_is_refused(home, tmp_path):
         ),
         (
             "run.json",
-            "holds the bundle of a training, not of a study; choose another folder (out)",
+            "holds the bundle of a training run, not of a study; choose another folder (out)",
         ),
         ("study.json", "study.json is not a study: Expecting value: line 1 column 1 (char 0); "),
     ],

@@ -181,10 +181,13 @@ def test_a_closed_stdout_is_not_an_error():
             "train pets --model deep-gcn --alpha 0.1",
             "deep-gcn has no setting 'alpha'; known: layers, width, dropout, ",
         ),
-        ("train coar", "no dataset 'coar'; did you mean 'cora'? `gcnii data list` lists them, or "),
+        (
+            "train coar",
+            "no data set 'coar'; did you mean 'cora'? `gcnii data list` lists them all, ",
+        ),
         (
             "train q",
-            "no dataset 'q'; `gcnii data list` lists the known, or give the path of a folder",
+            "no data set 'q'; `gcnii data list` lists them all, or give the path of a folder",
         ),
         (
             "train no/where",
@@ -235,7 +238,7 @@ def test_a_closed_stdout_is_not_an_error():
         ),
         (
             "data show coar",
-            "no dataset 'coar'; did you mean 'cora'? `gcnii data list` lists them, ",
+            "no data set 'coar'; did you mean 'cora'? `gcnii data list` lists them all, ",
         ),
         (
             "data check no/where",
@@ -275,7 +278,7 @@ def test_more_clusters_than_nodes_are_said(tmp_path):
 def test_a_misspelt_folder_is_guessed_among_those_beside_it(tmp_path):
     write_pets(tmp_path / "churn")
     said = refusal(call("train", "chrun", cwd=tmp_path))
-    assert said.startswith("no dataset 'chrun'; did you mean 'churn'? `gcnii data list` ")
+    assert said.startswith("no data set 'chrun'; did you mean 'churn'? `gcnii data list` ")
     call("train", "churn", *SMALL, "--out", "r/churn", cwd=tmp_path)
     assert refusal(call("predict", "r/chrun", cwd=tmp_path)).startswith(
         "there is no folder 'r/chrun'; did you mean 'r/churn'? give a folder written by `gcnii"
@@ -285,7 +288,7 @@ def test_a_misspelt_folder_is_guessed_among_those_beside_it(tmp_path):
 def test_an_empty_graph_is_refused_and_not_taken_for_this_folder(tmp_path):
     write_pets(tmp_path)
     assert refusal(call("train", "", cwd=tmp_path)).startswith(
-        "no dataset ''; `gcnii data list` lists"
+        "no data set ''; `gcnii data list` lists"
     )
 
 
@@ -417,7 +420,7 @@ def test_a_command_that_every_process_of_torchrun_would_repeat_is_refused(
     for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2", "RANK": "0"}.items():
         monkeypatch.setenv(name, value)
     assert refusal(call(*words, cwd=tmp_path)) == (
-        "only `gcnii train` is one training over several processes; start "
+        "only `gcnii train` is one training run over several processes; start "
         f"`gcnii {words[0]}` without torchrun"
     )
     assert list(tmp_path.iterdir()) == []
@@ -431,7 +434,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch, tmp_path):
 
 def test_gcnii_traceback_shows_where_a_refusal_comes_from(monkeypatch, tmp_path):
     monkeypatch.setenv("GCNII_TRACEBACK", "1")
-    with pytest.raises(ValueError, match="no dataset 'coar'"):
+    with pytest.raises(ValueError, match="no data set 'coar'"):
         call("data", "show", "coar", cwd=tmp_path)
 
 

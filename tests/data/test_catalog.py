@@ -63,15 +63,15 @@ def test_later_benchmarks_are_where_their_repositories_keep_them(name, url):
 
 @pytest.mark.parametrize("name", ["coar", "Cora"])
 def test_an_unknown_name_is_guessed(name):
-    guess = f"no dataset '{name}'; did you mean 'cora'. `gcnii data list` lists them"
+    guess = f"no data set '{name}'; did you mean 'cora'. `gcnii data list` lists them"
     with pytest.raises(DataError, match=guess):
         load(name)
-    with pytest.raises(DataError, match=f"no dataset '{name}'"):
+    with pytest.raises(DataError, match=f"no data set '{name}'"):
         fetch(name)
 
 
 def test_a_name_like_no_other_is_not_guessed():
-    known = "no dataset 'zzz'; `gcnii data list` lists the known, or give the path of a folder with"
+    known = "no data set 'zzz'; `gcnii data list` lists them all, or give the path of a folder with"
     with pytest.raises(DataError, match=known):
         load("zzz")
 
@@ -97,8 +97,8 @@ def test_a_name_comes_before_a_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("cora", "the dataset 'cora' takes no parameters, got 'size'"),
-        ("digits", "the dataset 'digits' takes only neighbours, seed, got 'size'"),
+        ("cora", "the data set 'cora' takes no parameters, got 'size'"),
+        ("digits", "the data set 'digits' takes only neighbours, seed, got 'size'"),
         (
             "csbm",
             "takes only n, degree, classes, homophily, features, signal, seed, labels_per_class, "

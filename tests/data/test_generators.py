@@ -226,7 +226,7 @@ def test_customers_take_the_options_of_tables():
     graph = load("customers", drop="note", seed=1)
     assert (graph.d, graph.loaded_with) == (8, {"drop": "note", "seed": 1})
     assert (graph.splits[0].test != load("customers").splits[0].test).any()
-    with pytest.raises(DataError, match="the dataset 'customers' takes only id, label, "):
+    with pytest.raises(DataError, match="the data set 'customers' takes only id, label, "):
         load("customers", n=3)
 
 

@@ -87,7 +87,7 @@ def test_a_path_that_no_reader_reads_is_answered_with_all_formats(edge_list, tmp
 def test_an_empty_name_is_not_this_folder(tmp_path, monkeypatch):
     write_pets(tmp_path)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"^no dataset ''; `gcnii data list`"):
+    with pytest.raises(DataError, match=r"^no data set ''; `gcnii data list`"):
         load("")
     assert load(".").n == 12
 

@@ -48,7 +48,7 @@ def test_it_says_how_many_settings_were_tried_and_by_which_command(written):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("nosuch", "no dataset 'nosuch'; `gcnii data list` lists the known"),
+        ("nosuch", "no data set 'nosuch'; `gcnii data list` lists them all"),
         ("digits", "nested selection needs several splits, and digits has one"),
     ],
 )

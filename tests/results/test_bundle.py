@@ -134,9 +134,9 @@ def test_a_bundle_is_replaced_whole_by_the_same_training_with_more_runs(graph, b
 
 
 OTHERS = {
-    "alpha": ({"alpha": 0.3}, "the bundle of another training (gcnii, 2 layers, on csbm: test"),
-    "seeds": ({"seeds": [0, 7]}, "1 run of this training that the new bundle would lack (seed 1"),
-    "fewer": ({"seeds": [7]}, "2 runs of this training that the new bundle would lack (first seed"),
+    "alpha": ({"alpha": 0.3}, "the bundle of another training run (gcnii, 2 layers, on csbm: test"),
+    "seeds": ({"seeds": [0, 7]}, "1 run that the new bundle would lack (seed 1"),
+    "fewer": ({"seeds": [7]}, "2 runs that the new bundle would lack (first seed"),
 }
 
 
@@ -155,7 +155,7 @@ def test_the_bundle_of_another_training_is_replaced_only_if_told_so(graph, bundl
 
 def test_a_finished_bundle_is_not_replaced_by_an_interrupted_one(graph, bundle):
     interrupted = replace(open_bundle(bundle), interrupted=True)
-    with pytest.raises(InputError, match="the finished bundle of this training, and the new one"):
+    with pytest.raises(InputError, match="the finished bundle of this training run, and the new"):
         interrupted.save(bundle)
     interrupted.save(bundle, overwrite=True)
     assert open_bundle(bundle).interrupted

@@ -227,7 +227,7 @@ def test_a_killed_run_resumes_to_the_same_final_numbers(graph, tmp_path, batch):
 def test_a_checkpoint_of_another_training_is_not_taken_up(graph, tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     fit(graph, checkpoint=path, **SMALL)
-    with pytest.warns(UserWarning, match="belongs to another training; starting over"):
+    with pytest.warns(UserWarning, match="belongs to another training run; starting over"):
         other = fit(graph, checkpoint=path, **SMALL | {"lr": 0.5})
     assert other.runs[0].epochs == 15
 

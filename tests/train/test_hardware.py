@@ -278,7 +278,7 @@ def test_a_process_that_is_forked_after_a_fit_trains_with_one_thread():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == (
-        "threads must be 1 in a process that was forked after a training, got 2; "
+        "threads must be 1 in a process that was forked after a training run, got 2; "
         'start processes with multiprocessing.get_context("spawn")\n'
     )
 

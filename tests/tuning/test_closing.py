@@ -36,9 +36,9 @@ def test_the_highest_mean_wins_and_of_equals_the_lowest_loss():
 def test_only_a_complete_trial_can_win():
     best = trial(0, score=0.9, outcome="given up")
     assert winner_of([best, trial(1, score=0.2)]).number == 1
-    with pytest.raises(NothingFound, match=r"^no training of any model was finished; give t"):
+    with pytest.raises(NothingFound, match=r"^no training run of any model was finished; give t"):
         winner_of([best])
-    with pytest.raises(NothingFound, match=r"^no training of mlp was finished; give the search mo"):
+    with pytest.raises(NothingFound, match=r"^no training run of mlp was finished; give the"):
         winner_of([trial(1)], "mlp")
 
 
@@ -147,7 +147,7 @@ def test_if_the_winner_diverges_when_it_is_trained_anew_the_next_takes_its_place
 
 def test_if_all_diverge_when_they_are_trained_anew_it_says_so(question, monkeypatch):
     monkeypatch.setattr(room, "fitted", lambda *_, **how: None)
-    with pytest.raises(NothingFound, match=r"^every training of any model diverged or did not fit"):
+    with pytest.raises(NothingFound, match=r"^every training run of any model diverged or did not"):
         close(question, [trial(0, "mlp"), trial(1)], Session(device="cpu", threads=1))
 
 
@@ -217,15 +217,15 @@ def test_where_an_mlp_wins_the_graph_does_not_help(question):
         "it is 10.0 ± 0.0 points of accuracy above gcn."
     )
     assert verdict(question, ("mlp", (0.8, 0.7))) == (
-        "Whether the graph helps is not measured: no training of a model that sees it was "
-        "finished; give the search more time."
+        "Whether the graph helps is not measured: no training run of a model that sees it "
+        "was finished; give the search more time."
     )
 
 
 def test_without_an_mlp_or_without_test_nodes_nothing_is_claimed(question):
     assert verdict(question, ("gcn", (0.8, 0.7)), gcn=Scored(0.8, 0.7)) == (
-        "Whether the graph helps is not measured: no training of an MLP was finished; give the "
-        "search more time."
+        "Whether the graph helps is not measured: no training run of an MLP was finished; give "
+        "the search more time."
     )
     nan = float("nan")
     assert verdict(question, ("gcn", (nan, nan)), mlp=Scored(nan, nan)) == (

@@ -109,8 +109,8 @@ def test_the_bundle_of_a_training_is_not_replaced(graph, tmp_path):
     with pytest.raises(InputError) as refused:
         gcnii.tune(graph, trials=2, out=tmp_path / "b", **SMALL)
     assert str(refused.value) == (
-        f"{tmp_path / 'b'} holds the bundle of a training, not of a study; choose another folder "
-        "(out)"
+        f"{tmp_path / 'b'} holds the bundle of a training run, not of a study; choose another "
+        "folder (out)"
     )
     assert files(tmp_path) == before
 

@@ -138,7 +138,7 @@ def test_a_study_in_which_all_diverge_says_so(graph):
     with pytest.raises(NothingFound) as refused:
         gcnii.tune(graph, trials=2, models=["gcn"], lr=1e30, layers=2, **QUICK)
     assert str(refused.value) == (
-        "every training of any model diverged or did not fit in memory (2 settings); look for "
+        "every training run of any model diverged or did not fit in memory (2 settings); look for "
         "extreme values in the features, or give a smaller lr or width"
     )
 

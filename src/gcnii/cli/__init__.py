@@ -68,7 +68,7 @@ report = App(name="report", help="Write a report of a trained model, or of the m
 COMMANDS = {
     "train:train": """Train a model on a graph and save it as a bundle.
 
-    Run the same command again to resume an interrupted training.""",
+    Run the same command again to resume an interrupted training run.""",
     "tune:tune": """Search for the best settings for a graph, by validation.
 
     Begins with what `gcnii train` would train, tries many settings, trains the best ones again, and
@@ -80,7 +80,7 @@ COMMANDS = {
     "embed:embed": """Write what a trained model has learnt of each node: its last hidden layer.
 
     The output has one row per node: its name, and the numbers e0, e1, …""",
-    "export:export": """Export a trained model as an ONNX file, which needs no gcnii to predict.
+    "export:export": """Export a trained model as an ONNX file, which predicts without gcnii.
 
     It takes features and edges of a graph of any size, and returns probabilities and labels.""",
     "explain:explain": """Explain why a trained model gives a node its label.
@@ -90,12 +90,12 @@ COMMANDS = {
     "serve:serve": """Serve a trained model and its graph over HTTP.
 
     Answers for nodes of the graph, and for new ones, with label, probability and set, and explains
-    them. SIGHUP loads the bundle anew; SIGTERM answers what was asked, and stops.""",
+    them. SIGHUP loads the bundle again; SIGTERM finishes open requests, and stops.""",
     "evaluate:evaluate": """Evaluate a trained model on its test nodes.
 
-    Prints scores with intervals, beside three baselines; by class, degree and homophily; and
-    warnings.""",
-    "plan:plan": """Estimate the memory and time of a training before it starts.
+    Prints warnings, and scores with intervals: beside simpler models, by class, by degree and by
+    the classes of the neighbours.""",
+    "plan:plan": """Estimate the memory and time of a training run before it starts.
 
     Prints memory by kind, seconds per epoch, traffic between devices, whether it fits, and what to
     change if not. The sizes of large public graphs are known, so you need not have them.""",
@@ -107,7 +107,7 @@ COMMANDS = {
     "doctor:doctor": """Recommend a model and a depth for a graph; show where models over-smooth.
 
     A small search on validation nodes gives the recommendation, which is printed last. Before that,
-    every layer is examined before and after a short training; --verbose prints what was found.""",
+    every layer is examined before and after a few epochs; --verbose prints what was found.""",
 }
 OF_DATA = {
     "data:show": "Show a data set's size, source and licence, and the published settings for it.",
@@ -178,7 +178,7 @@ def _refuse_torchrun(words: Sequence[str]) -> None:
     several = os.environ.get("WORLD_SIZE", "1") != "1" and "TORCHELASTIC_RUN_ID" in os.environ
     if several and words[:1] != ["train"]:
         raise InputError(
-            f"only `gcnii train` is one training over several processes; start `gcnii "
+            f"only `gcnii train` is one training run over several processes; start `gcnii "
             f"{' '.join(words[:1])}` without torchrun"
         )
 

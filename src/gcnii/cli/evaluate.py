@@ -38,11 +38,11 @@ def evaluate(
     Parameters
     ----------
     baselines
-        Compare with a linear model, the neighbours and gradient boosting, or with the majority or
-        the mean only.
+        Compare with a linear model, label propagation and gradient boosting; or with the majority
+        or the mean alone.
     positive
-        The class that ROC AUC and average precision are of; default: that of the training, or of
-        two classes the one of fewer training nodes.
+        The class that ROC AUC and average precision are of; default: the one of the training
+        run, or of two classes the one of fewer training nodes.
     """
     result, data = asked.load(asked.open(bundle), bundle, graph)
     count = steps(result, baselines=baselines)

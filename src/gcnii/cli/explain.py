@@ -40,7 +40,7 @@ def explain(
     graph
         The graph of the node; default: the one it was trained on.
     label
-        The label to explain, default: the predicted one; or the number.
+        The label to explain; default: the predicted one. Of several numbers, the one to explain.
     against
         Another label; the difference of the two scores is explained.
     top

@@ -31,7 +31,7 @@ RestOffline = Annotated[Offline, Parameter(group=RUNNING)]
 Overwrite = Annotated[
     bool,
     SWITCH,
-    Parameter(help="Replace a file that gcnii did not write; an input or a bundle's never."),
+    Parameter(help="Replace a file that gcnii did not write; never an input or a bundle's."),
 ]
 Quiet = Annotated[
     bool, SWITCH, Parameter(help="Show no progress and no warnings; errors are still shown.")

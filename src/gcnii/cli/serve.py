@@ -42,23 +42,23 @@ def serve(
     graph
         The graph; default: where it was when the model was trained.
     host
-        Where to listen; beyond this machine, a token is needed.
+        Address to listen on; any but this machine's own needs a token.
     port
-        On which port; 0: on one that is free.
+        Port to listen on; 0: a free one.
     token_file
-        A file with the token that requests must carry as Bearer.
+        A file with the bearer token that requests must carry.
     coverage
-        Of prediction sets; default: 0.9, where the model can have sets.
+        Coverage of prediction sets; default: 0.9, where the model can have sets.
     radius
-        Hops around a new node within which states are computed anew.
+        Hops around a new node within which states are computed again.
     most_body
-        Bytes of a request at most.
+        Largest size of a request, in bytes.
     most_rows
-        Rows of a request at most.
+        Largest number of rows in a request.
     seconds
-        Time for an answer at most.
+        Longest time for an answer, in seconds.
     watch
-        Load the bundle anew when it changes, as SIGHUP does.
+        Load the bundle again when it changes, as SIGHUP does.
     log
         Write a line for each request to stderr.
     """

@@ -137,7 +137,7 @@ def train(
     out
         Folder for the bundle; default: runs/GRAPH-MODEL-KEY.
     overwrite
-        Replace the bundle or the checkpoint of another training in the folder, and any file at
+        Replace the bundle or the checkpoint of another training run in the folder, and any file at
         --log.
     calibrate
         Calibrate the probabilities by a temperature, on the validation nodes, or not. Labels do not

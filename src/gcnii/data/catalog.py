@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from gcnii.data import benchmarks, generators
 from gcnii.data.tables.reading import READING
-from gcnii.errors import DataError, did_you_mean
+from gcnii.errors import DataError, suggestion
 from gcnii.files import Document
 from gcnii.graph import Graph
 
@@ -145,9 +145,8 @@ def lookup(name: str) -> Entry:
     if name in CATALOG:
         return CATALOG[name]
     beside = (path.parent.name for path in Path().glob("*/nodes.*"))  # a folder may be misspelt
-    guess = did_you_mean(name, [*CATALOG, *beside])
-    known = f"{guess}`gcnii data list` lists them" if guess else "`gcnii data list` lists the known"
-    raise DataError(f"no dataset {name!r}; {known}, or give the path of a folder with nodes.csv")
+    others = suggestion(name, [*CATALOG, *beside], "`gcnii data list`")
+    raise DataError(f"no data set {name!r}; {others}, or give the path of a folder with nodes.csv")
 
 
 OGB = "ogbn-"  # what names of the Open Graph Benchmark begin with, and may be given without

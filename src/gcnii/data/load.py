@@ -89,7 +89,7 @@ def _from_disk(
 
 def _from_catalog(entry: Entry, offline: bool, parameters: Mapping[str, object]) -> Graph:
     if parameters:
-        _refuse_unknown(parameters, entry.parameters, f"the dataset {entry.name!r}")
+        _refuse_unknown(parameters, entry.parameters, f"the data set {entry.name!r}")
     if entry.files:
         paths = fetch_files(entry.name, entry.files, offline)
         graph = entry.read({path.name: path for path in paths})

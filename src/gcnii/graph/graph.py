@@ -189,7 +189,7 @@ class Graph:
         agree, and an edge of weight 0 is left out.
     times : (n,) array, optional
         When each node came, NaN if that is unknown.  A graph with times has one split at most, of
-        which each role is earlier than the next, and a training sees nothing later: see `Past`.
+        which each role is earlier than the next, and training sees nothing later: see `Past`.
     edge_times : (m,) array, optional
         When each edge came; by default with the later of its two nodes.
     dated : bool

@@ -46,7 +46,7 @@ def to_table(
     result : Result or Ensemble
         What `fit` or `open_bundle` returned.
     graph : Graph, optional
-        A graph with the features of the training; default: the training graph.
+        A graph with the features of the training graph, which is the default.
     device : {"auto", "cpu", "cuda"}
         Where to compute.
     ensemble : bool

@@ -512,14 +512,14 @@ def _refuse_kept(folder: Path, why: str) -> None:
 def _why_kept(held: Result, training: Document, runs: Sequence[Run], interrupted: bool) -> str:
     """Why a bundle must not be replaced by one of these runs; empty where it may be."""
     if held.plan.identity(held.origin.fingerprint) != training:
-        return f"the bundle of another training ({held!r})"
+        return f"the bundle of another training run ({held!r})"
     new = {(run.seed, run.split) for run in runs}
     if lost := [run for run in held.runs if (run.seed, run.split) not in new]:
         first, count = lost[0], "1 run" if len(lost) == 1 else f"{len(lost)} runs"
         which = f"{'' if len(lost) == 1 else 'first '}seed {first.seed} on split {first.split}"
-        return f"{count} of this training that the new bundle would lack ({which})"
+        return f"{count} that the new bundle would lack ({which})"
     if interrupted and not held.interrupted:
-        return "the finished bundle of this training, and the new one was interrupted"
+        return "the finished bundle of this training run, and the new one was interrupted"
     return ""
 
 
@@ -788,8 +788,8 @@ def claimed_folder(
         saved = Checkpoint.load(folder / CHECKPOINT, torch.device("cpu"))
         if saved and not overwrite and not saved.is_of(training_identity(graph, [plan], runs)):
             raise InputError(
-                f"{folder} holds the checkpoint of another training; choose another folder "
-                "(--out), or give up that training (--overwrite)"
+                f"{folder} holds the checkpoint of another training run; choose another folder "
+                "(--out), or give up that run (--overwrite)"
             )
         yield
 
@@ -833,7 +833,7 @@ def _saved_elsewhere(result: Result, folder: Path, command: str) -> str:
         result.save(spare, command=command)
     except (InputError, OSError):
         return ""
-    return f"; this training is saved as {spare}"
+    return f"; this one is saved as {spare}"
 
 
 def identity_of(fingerprint: str, settings: Document) -> Document:
@@ -881,7 +881,7 @@ def _refuse_other(folder: Path, identity: Document, *, overwrite: bool) -> None:
     if (folder / "run.json").exists():
         held = read_record(folder)
         if held["format"] != COMBINED:
-            why = "the bundle of another training"
+            why = "the bundle of another training run"
         elif identity_of(held["fingerprint"], held["settings"]) != identity:
             why = "the bundle of another ensemble"
     elif _asked_for(folder) not in (None, identity):

@@ -172,7 +172,7 @@ class Trained(ABC):
         Parameters
         ----------
         graph : Graph
-            A graph with the features of the training.
+            A graph with the features of the training graph.
         device : {"auto", "cpu", "cuda"}
             Where to compute.
         ensemble : bool
@@ -349,7 +349,7 @@ class Trained(ABC):
         Parameters
         ----------
         graph : Graph
-            A graph with the features of the training.
+            A graph with the features of the training graph.
         device : {"auto", "cpu", "cuda"}
             Where to compute.
         ensemble : bool
@@ -375,7 +375,7 @@ class Trained(ABC):
 
     @property
     def test(self) -> Probabilities:
-        """(runs,) test scores: in [0, 1], but for those of numbers."""
+        """(runs,) test scores, in [0, 1] but for those of numbers."""
         return np.array([run.test for run in self.runs])
 
     @property
@@ -408,7 +408,7 @@ class Trained(ABC):
             Whether to measure logistic regression, label propagation and gradient boosting beside
             it, or the majority alone.
         positive : str or int, optional
-            The class that ROC AUC and average precision are of; default: that of the training, or
+            The class that ROC AUC and average precision are of; default: the one of training, or
             of two classes the one of fewer training nodes.
 
         Returns
@@ -534,7 +534,7 @@ class Trained(ABC):
         Parameters
         ----------
         nodes : data frame
-            The new nodes, with the columns of the training's nodes.
+            The new nodes, with the columns of the training graph's nodes.
         edges : data frame
             Edges that link new nodes to old ones, or to each other.
         graph : Graph, optional
@@ -613,8 +613,8 @@ class Trained(ABC):
         Parameters
         ----------
         graph : Graph, optional
-            A graph with the features of the training; default: the training graph, which is
-            loaded again if needed.
+            A graph with the features of the training graph, which is the default, loaded again
+            if needed.
         coverage : float
             The share of nodes whose interval should contain the true number.
         device : {"auto", "cpu", "cuda"}
@@ -636,8 +636,8 @@ class Trained(ABC):
     def save(self, folder: Path | str, *, overwrite: bool = False, command: str = "") -> Path:
         """Write the bundle; until it is whole, the folder keeps the one that it held.
 
-        A bundle is replaced only by one of the same training that has all its runs, and a finished
-        one only by a finished one.
+        A bundle is replaced only by one of the same graph and settings that has all its runs, and a
+        finished one only by a finished one.
 
         Parameters
         ----------

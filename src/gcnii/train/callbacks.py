@@ -106,7 +106,7 @@ class StopTraining(Exception):
     are absent from the result; the checkpoint is removed, since nothing is left to resume.  A GPU
     trains up to 64 epochs before it reports them, and these still count.
 
-    An exception and not a return value, so that no lambda stops a training by what it happens to
+    An exception and not a return value, so that no lambda stops training by what it happens to
     return.  Its text is logged.  Any other exception of a callback is raised by `fit`, once a
     checkpoint is saved.
 

@@ -748,7 +748,7 @@ class Training:
         """The checkpoint, if there is one of this training."""
         saved = self._read(self.path) if self.path else None
         if saved and not saved.is_of(self.identity):
-            notice(f"{self.path} belongs to another training; starting over")
+            notice(f"{self.path} belongs to another training run; starting over")
             return None
         return saved
 

@@ -203,7 +203,7 @@ def threads_for(task: Task, asked: int | None = None, batch: int | None = None) 
         raise InputError(f"threads must be at most {MOST_THREADS}, got {asked}")
     if CPU_THREADS.forked and asked and asked > 1:
         raise InputError(
-            f"threads must be 1 in a process that was forked after a training, got {asked}; "
+            f"threads must be 1 in a process that was forked after a training run, got {asked}; "
             'start processes with multiprocessing.get_context("spawn")'
         )
     if asked or is_gpu(task.device):

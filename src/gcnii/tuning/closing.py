@@ -275,7 +275,7 @@ class Tuned:
             ((name, lead),) = leads.items()
             return _helps(lead, "the ensemble", metric, name, ", the best member without it")
         if not leads and all(one.model == "mlp" for one in ranked(self.trials)):
-            how = "no training of a model that sees it was finished"
+            how = "no training run of a model that sees it was finished"
             return f"Whether the graph helps is not measured: {how}; give the search more time."
         if self.model == "mlp" and (few := self._too_few()):
             return few
@@ -287,7 +287,7 @@ class Tuned:
             how = "an MLP on the features alone was best on validation"
             return f"The graph does not help: {how}{test}."
         if "mlp" not in leads:
-            how = "no training of an MLP was finished"
+            how = "no training run of an MLP was finished"
             if any(one.model == "mlp" for one in ranked(self.trials)):
                 how = "there was no time to train an MLP again with new seeds"
             return f"Whether the graph helps is not measured: {how}; give the search more time."

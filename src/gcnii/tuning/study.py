@@ -318,7 +318,7 @@ def refuse_foreign(folder: Path, question: Question) -> None:
     if foreign := sorted(name for name in names if not OWN.fullmatch(name)):
         raise InputError(f"{folder} holds {some_of(foreign)}, which gcnii did not write; {ANOTHER}")
     if "run.json" in names and not {STUDY, "study.db"} & names:
-        raise InputError(f"{folder} holds the bundle of a training, not of a study; {ANOTHER}")
+        raise InputError(f"{folder} holds the bundle of a training run, not of a study; {ANOTHER}")
     if STUDY in names and asked_in(folder) != question.asked:
         raise InputError(
             f"{folder} holds another study: of another graph, or with other models, seeds, metric "

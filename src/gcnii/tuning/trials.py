@@ -250,12 +250,12 @@ def winner_of(trials: Sequence[Trial], model: str | None = None) -> Trial:
     who = model or "any model"
     if own and all(trial.outcome == "lost" for trial in own):
         raise NothingFound(
-            f"every training of {who} diverged or did not fit in memory ({len(own)} settings); "
+            f"every training run of {who} diverged or did not fit in memory ({len(own)} settings); "
             "look for extreme values in the features, or give a smaller lr or width"
         )
     raise NothingFound(
-        f"no training of {who} was finished; give the search more time (a larger budget), or fewer "
-        "models"
+        f"no training run of {who} was finished; give the search more time (a larger budget), or "
+        "fewer models"
     )
 
 

@@ -42,7 +42,7 @@ def bench(
     rounds
         Number of times that each implementation is timed; default: the case's own.
     scale
-        Share of the nodes and links of a drawn graph, to try a case; such as 0.001.
+        Share of the nodes and edges of a drawn graph, to try a case; such as 0.001.
     out
         A folder for CASE-DEVICE.json, of committed code only; default: write no file.
     """

@@ -39,7 +39,7 @@ app = App(name="reproduce")
 Jobs = Annotated[
     int,
     Parameter(
-        help="Number of processes that work in parallel; pays on a GPU if the trainings are small."
+        help="Number of processes that work in parallel; pays on a GPU if training runs are small."
     ),
 ]
 Table = Annotated[
@@ -449,7 +449,7 @@ def defaults(
     device: Device = "auto",
     out: Path = Path("results/defaults"),
 ) -> None:
-    """What `train` combines on a graph of one's own: train every member on twenty graphs.
+    """Train every model that `train` combines on a graph of one's own, on twenty graphs.
 
     Parameters
     ----------
