@@ -26,10 +26,8 @@ from gcnii_paper.documents import duration
 from gcnii_paper.ledger import Ledger, run_key
 from gcnii_paper.reproduce import CellWork, OutOfTime
 from gcnii_paper.search import SEARCHES, SEEDS, Search, adopt, read_tries, winners
-from gcnii_paper.tables import table3
 from gcnii_paper.tables.cells import Cell
-from gcnii_paper.tables.registry import cells_of
-from gcnii_paper.tables.searched import ADOPTED, ENOUGH
+from gcnii_paper.tables.registry import ADOPTED, ENOUGH, adopted, cells_of, search_of
 
 FIRST = frozenset(
     f"table3/{row}{drop}/{layers}"
@@ -173,13 +171,13 @@ def lacking(cells: Iterable[Cell], ledger: Ledger, folder: Path, device: str) ->
 
 def _as_adopted(cell: Cell) -> Cell:
     """The cell with the winner of its search, if that was adopted after the tables were made."""
-    name = table3.search_of(cell)
-    return table3.adopted(cell, ADOPTED[name]) if name in ADOPTED else cell
+    name = search_of(cell)
+    return adopted(cell, ADOPTED[name]) if name in ADOPTED else cell
 
 
 def _open_search(cell: Cell) -> Search | None:
     """The search whose winner the cell waits for; None if it waits for none."""
-    name = table3.search_of(cell)
+    name = search_of(cell)
     return SEARCHES[name] if name and name not in ADOPTED else None
 
 

@@ -22,9 +22,8 @@ from gcnii.targets import target_of
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import Record, Settings, preset, records
 from gcnii.tuning.question import STUDY
-from gcnii_paper.tables import figures, table3
 from gcnii_paper.tables.cells import Cell
-from gcnii_paper.tables.searched import ENOUGH
+from gcnii_paper.tables.registry import CELLS, ENOUGH, FAMILY, SEARCHED
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ def _axes(space: str) -> tuple[Axis, ...]:
     )
 
 
-DROPEDGE = dict.fromkeys(table3.FAMILY, _axes("dropedge"))
+DROPEDGE = dict.fromkeys(FAMILY, _axes("dropedge"))
 AT_EACH_DEPTH = dict.fromkeys(("gcnii", "gcnii-star"), _axes("gcnii"))
 PLAIN = _axes("skeleton")
 SKELETON = {
@@ -206,10 +205,10 @@ def _unpublished(cell: Cell) -> bool:
 SEARCHES = {
     search.name: search
     for search in (
-        *_searches(filter(_unpublished, table3.CELLS), DROPEDGE),
-        *_searches(table3.SEARCHED, AT_EACH_DEPTH),
-        *_searches(figures.FIGURE_1, SKELETON),
-        *_searches((cell for cell in figures.FIGURE_2 if cell.model in SKELETON), SKELETON),
+        *_searches(filter(_unpublished, CELLS["table3"]), DROPEDGE),
+        *_searches(SEARCHED, AT_EACH_DEPTH),
+        *_searches(CELLS["figure1"], SKELETON),
+        *_searches((cell for cell in CELLS["figure2"] if cell.model in SKELETON), SKELETON),
     )
 }
 

@@ -13,7 +13,7 @@ from gcnii_paper import missing
 from gcnii_paper.ledger import Ledger, measured, run_key
 from gcnii_paper.missing import Shift, lacking, total_seconds
 from gcnii_paper.reproduce import OutOfTime, reproduce
-from gcnii_paper.tables.searched import ADOPTED
+from gcnii_paper.tables.registry import ADOPTED
 
 SEARCHES = Path(__file__).parents[2] / "results" / "search"
 SLOW = cell("Slow", "gcnii", settings={"layers": 4})

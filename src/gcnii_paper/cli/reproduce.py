@@ -190,7 +190,7 @@ def _run_missing(
     from gcnii.tuning.portfolio import seconds_of
     from gcnii_paper.ledger import measured
     from gcnii_paper.missing import Shift, about, lacking, total_seconds
-    from gcnii_paper.tables.searched import FILE
+    from gcnii_paper.tables.registry import FILE
 
     if table == beyond.NAME:
         raise InputError(f"--missing is for the paper's tables, not for {beyond.NAME}")
@@ -401,7 +401,7 @@ def adopt(folder: Path = Path("results/search"), /, *, out: Path | None = None) 
     """
     _refuse_not_a_folder(folder, "gcnii reproduce search")
     from gcnii_paper.search import adopt as adopt_winners
-    from gcnii_paper.tables.searched import ENOUGH, FILE
+    from gcnii_paper.tables.registry import ENOUGH, FILE
 
     file = out or FILE
     found, adopted = adopt_winners(folder, file)

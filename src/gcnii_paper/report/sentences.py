@@ -14,9 +14,9 @@ from statistics import fmean, variance
 from scipy.stats import t
 
 from gcnii_paper.report.figures import Claim, Interval
-from gcnii_paper.tables import table2, table5
 from gcnii_paper.tables.cells import MeasuredCell, slug
 from gcnii_paper.tables.printed import PUBLIC, TABLE_2, TABLE_5, TEN_SPLITS, Cells
+from gcnii_paper.tables.registry import ROWS
 
 OWN = ("gcnii", "gcnii-star")
 LEAD = 2.0  # points, on each graph of Table 2
@@ -90,7 +90,7 @@ def _lead_on(known: Known, table: str, rows: Sequence[str], column: str) -> Inte
 
 def _leads_by(known: Known) -> Claim | None:
     """Not held if one lead is below for certain; held if all reach it for certain."""
-    leads = {name: _lead_on(known, "table2", list(table2.ROWS), name) for name in PUBLIC}
+    leads = {name: _lead_on(known, "table2", list(ROWS["table2"]), name) for name in PUBLIC}
     found = [one.above(LEAD) for one in leads.values() if one]
     if len(found) < len(leads):
         return None
@@ -115,7 +115,7 @@ def _above_appnp(known: Known) -> Claim | None:
 def _first_on(known: Known) -> Claim | None:
     """Held if it leads for certain on so many; not held if it may lead on fewer at most."""
     columns = {name: name.removesuffix("-full") for name in TEN_SPLITS}
-    rows = list(table5.ROWS)
+    rows = list(ROWS["table5"])
     leads = {name: _lead_on(known, "table5", rows, column) for name, column in columns.items()}
     found = [one.above(0.0) for one in leads.values() if one]
     if len(found) < len(leads):

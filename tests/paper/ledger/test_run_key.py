@@ -8,9 +8,9 @@ from support import knobs
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import in_force
 from gcnii_paper.ledger import plan_of, run_key
-from gcnii_paper.tables import beyond, table4
+from gcnii_paper.tables import beyond
 from gcnii_paper.tables.cells import read_cells
-from gcnii_paper.tables.registry import CELLS, choose
+from gcnii_paper.tables.registry import CELLS, choose, stand_in
 
 VIEWS = ("views", "drop_node", "consistency", "sharpen", "warm_up")
 MEASURED = Path(__file__).parents[3] / "results" / "cells"
@@ -62,7 +62,7 @@ def test_a_plan_has_the_paper_s_settings_without_opening_a_graph(monkeypatch):
 @pytest.fixture(scope="module")
 def measured():
     """Every file of results/cells beside the cell that is declared for it."""
-    stand_ins = map(table4.stand_in, table4.CELLS)
+    stand_ins = map(stand_in, CELLS["table4"])
     declared = (cell for cells in CELLS.values() for cell in cells)
     cells = {(cell.id, cell.stand_in): cell for cell in (*declared, *stand_ins, *beyond.cells())}
     return [(cells[one.cell, one.stand_in], one) for one in read_cells(MEASURED)]

@@ -7,8 +7,7 @@ from gcnii_paper.report.markdown import results_page
 from gcnii_paper.report.sentences import HERE, PRINTED, lead, table_claims
 from gcnii_paper.tables.cells import MeasuredRun, slug
 from gcnii_paper.tables.printed import TEN_SPLITS
-from gcnii_paper.tables.table2 import ROWS
-from gcnii_paper.tables.table5 import ROWS as TEN_ROWS
+from gcnii_paper.tables.registry import ROWS
 
 
 def on_ten(name, mean):
@@ -20,7 +19,7 @@ def on_ten(name, mean):
 
 def table_2(**means):
     """Table 2 with all rows at 80 but these, by row."""
-    rows = {slug(row): means.get(slug(row).replace("-", "_"), 80.0) for row in ROWS}
+    rows = {slug(row): means.get(slug(row).replace("-", "_"), 80.0) for row in ROWS["table2"]}
     return [
         measured(f"table2/{row}/{name}", around(mean, 100))
         for row, mean in rows.items()
@@ -31,7 +30,7 @@ def table_2(**means):
 def table_5(**gcnii):
     """Table 5 with all rows at 80, GCNII at 81 but by graph at these, and GCNII* at 70."""
     names = [name.removesuffix("-full") for name in TEN_SPLITS]
-    rows = {slug(row): dict.fromkeys(names, 80.0) for row in TEN_ROWS}
+    rows = {slug(row): dict.fromkeys(names, 80.0) for row in ROWS["table5"]}
     rows |= {"gcnii": dict.fromkeys(names, 81.0) | gcnii, "gcnii-star": dict.fromkeys(names, 70.0)}
     return [
         on_ten(f"table5/{row}/{name}", mean)

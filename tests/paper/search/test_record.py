@@ -6,7 +6,7 @@ from pathlib import Path
 from gcnii_paper import search as module
 from gcnii_paper.search import SEARCHES, Search, read_tries, score, winners
 from gcnii_paper.searching import run_search
-from gcnii_paper.tables.searched import ADOPTED
+from gcnii_paper.tables.registry import ADOPTED
 
 KEPT = Path(__file__).parents[3] / "results" / "search"
 TINY = Search(

@@ -7,9 +7,7 @@ import pytest
 from gcnii.train.plan import make_plan
 from gcnii_paper.search import SEARCHES, choose_searches
 from gcnii_paper.tables.printed import TABLE_3
-from gcnii_paper.tables.registry import cells_of
-from gcnii_paper.tables.searched import ADOPTED
-from gcnii_paper.tables.table3 import _searched
+from gcnii_paper.tables.registry import ADOPTED, _searched, cells_of
 
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=lambda search: search.name)

@@ -6,7 +6,7 @@ from gcnii.cli.models import _tables
 from gcnii.data.splits import with_stratified_splits
 from gcnii.nn import MODELS
 from gcnii.train.plan import make_plan
-from gcnii_paper.tables import table4
+from gcnii_paper.tables import registry
 from gcnii_paper.tables.cells import slug
 from gcnii_paper.tables.printed import (
     DEPTHS,
@@ -17,8 +17,7 @@ from gcnii_paper.tables.printed import (
     TABLE_5,
     TEN_SPLITS,
 )
-from gcnii_paper.tables.registry import CELLS, TITLES, cells_of, choose
-from gcnii_paper.tables.searched import ADOPTED
+from gcnii_paper.tables.registry import ADOPTED, CELLS, TITLES, cells_of, choose
 
 ALL = [cell for cells in CELLS.values() for cell in cells]
 
@@ -106,11 +105,11 @@ def test_cells_are_chosen_by_a_word_in_their_name():
 
 
 def test_without_ppi_table_4_is_a_stand_in(monkeypatch):
-    monkeypatch.setattr(table4, "has_ppi", lambda: False)
+    monkeypatch.setattr(registry, "has_ppi", lambda: False)
     cells = cells_of("table4")
     assert {cell.graph for cell in cells} == {"ppi-like"}
     assert all(cell.stand_in and cell.settings["epochs"] <= 20 for cell in cells)
-    monkeypatch.setattr(table4, "has_ppi", lambda: True)
+    monkeypatch.setattr(registry, "has_ppi", lambda: True)
     assert all(
         cell.graph == "ppi" and not cell.stand_in and not cell.settings
         for cell in cells_of("table4")
