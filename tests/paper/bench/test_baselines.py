@@ -15,7 +15,7 @@ from gcnii_paper.bench.baselines import (
 )
 from gcnii_paper.bench.cases import Line, Named, Shape
 from gcnii_paper.bench.graphs import advance, make_bench_graph
-from gcnii_paper.bench.runners import ours, plan_of, work_of
+from gcnii_paper.bench.measure import ours, plan_of, work_of
 
 CPU = torch.device("cpu")
 SHAPE = Shape(n=60, entries=400, d=12, k=3)

@@ -5,7 +5,7 @@ import torch
 
 from gcnii_paper.bench.cases import CASES, GRAPHS, Shape, find_case
 from gcnii_paper.bench.graphs import draw_links, make_bench_graph
-from gcnii_paper.bench.runners import plan_of
+from gcnii_paper.bench.measure import plan_of
 
 CPU = torch.device("cpu")
 

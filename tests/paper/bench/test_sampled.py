@@ -7,10 +7,10 @@ import torch
 
 from gcnii.propagation import Sparse
 from gcnii.train.batches import Hops
+from gcnii_paper.bench.baselines import NeighbourLists, SampledTraining, sampled_network
 from gcnii_paper.bench.cases import CASES, Line, Named, Shape
 from gcnii_paper.bench.graphs import make_bench_graph
-from gcnii_paper.bench.runners import make_runner, plan_of
-from gcnii_paper.bench.sampled import NeighbourLists, SampledTraining, sampled_network
+from gcnii_paper.bench.measure import make_runner, plan_of
 
 CPU = torch.device("cpu")
 SHAPE = Shape(n=60, entries=400, d=12, k=3)

@@ -9,7 +9,7 @@ import torch
 from gcnii.errors import GcniiError
 from gcnii_paper.bench import scale
 from gcnii_paper.bench.graphs import near_graph
-from gcnii_paper.bench.worker import Order, Training, measured, work
+from gcnii_paper.bench.scale import Order, Training, measured, work
 from gcnii_paper.report.scale import planned_cost
 
 CPU = torch.device("cpu")

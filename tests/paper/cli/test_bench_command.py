@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.command_line import call, files
 
-from gcnii_paper.bench import limits, measure, runners
+from gcnii_paper.bench import limits, measure
 from gcnii_paper.bench.cases import CASES, BenchCase, Line, Named, Shape
 from gcnii_paper.cli import bench as command
 
@@ -151,7 +151,7 @@ def test_an_unknown_precision_is_left_out_with_a_note(tmp_path, monkeypatch):
 
 
 def test_without_pyg_the_others_are_measured_and_a_note_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(runners, "find_spec", lambda name: None)
+    monkeypatch.setattr(measure, "find_spec", lambda name: None)
     (record,) = measured(tmp_path, "--rounds", 1)
     assert [line["who"] for line in record["lines"]] == ["gcnii", "authors"]
     assert record["notes"] == [
@@ -188,7 +188,7 @@ def test_other_code_that_fails_says_why_and_does_not_end_the_case(tmp_path, monk
     def broken(who, *rest):
         raise RuntimeError("no graph of this\nand more")
 
-    monkeypatch.setattr(runners, "BaselineTraining", broken)
+    monkeypatch.setattr(measure, "BaselineTraining", broken)
     (record,) = measured(tmp_path, "--rounds", 2)
     assert [(line["failed"], len(line["seconds"])) for line in record["lines"]] == [
         ("", 2),
