@@ -14,7 +14,7 @@ from gcnii.files import write_document
 from gcnii.train.plan import make_plan
 from gcnii.tuning.question import STUDY, Question, asked_in
 from gcnii_paper.ledger import Ledger, export_cells, find_runs, measured
-from gcnii_paper.report.terminal import as_json
+from gcnii_paper.report.markdown import as_json
 from gcnii_paper.reproduce import reproduce
 from gcnii_paper.tables.cells import read_cells
 from hostile.damage import damaged_bytes, damaged_document

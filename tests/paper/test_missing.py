@@ -9,10 +9,8 @@ import pytest
 from support.made_up_cells import cell_of
 from support.tiny_cells import cell, run
 
-from gcnii_paper import missing
 from gcnii_paper.ledger import Ledger, measured, run_key
-from gcnii_paper.missing import Shift, lacking, total_seconds
-from gcnii_paper.reproduce import OutOfTime, reproduce
+from gcnii_paper.reproduce import OutOfTime, Shift, lacking, reproduce, total_seconds
 from gcnii_paper.tables.registry import ADOPTED
 
 SEARCHES = Path(__file__).parents[2] / "results" / "search"
@@ -30,7 +28,7 @@ def ledger(tmp_path):
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
     """The cells whose runs tell how long others take."""
-    monkeypatch.setattr(missing, "cells_of", lambda table: (SLOW, QUICK, OWN))
+    monkeypatch.setattr("gcnii_paper.reproduce.cells_of", lambda table: (SLOW, QUICK, OWN))
 
 
 def record(ledger, one, seconds, runs=1, **how):
@@ -105,7 +103,7 @@ def test_the_winner_of_a_search_is_adopted_and_trained_with_and_without_dropedge
         def advance(self):
             return 0
 
-    monkeypatch.setattr(missing, "CellWork", Work)
+    monkeypatch.setattr("gcnii_paper.reproduce.CellWork", Work)
     cells = [cell_of(f"table3/pubmed-{row}/16") for row in ("gcn", "gcn-drop")]
     work = Shift(ledger, SEARCHES, tmp_path / "adopted.json", "cpu", inf)
     work.work(lacking(cells, ledger, SEARCHES, "cpu"), str)

@@ -25,11 +25,10 @@ from gcnii.report.figures import (
     styles_of,
 )
 from gcnii_paper.report import figures
-from gcnii_paper.report.degree_curves import Curve, DegreeGroup
-from gcnii_paper.report.figures import ARMS, Arm, draw_figure1, draw_figure2
-from gcnii_paper.report.theory import draw_study as draw_theory
+from gcnii_paper.report.figures import ARMS, Arm, Curve, DegreeGroup, draw_figure1, draw_figure2
 from gcnii_paper.tables.cells import read_cells
 from gcnii_paper.theory.study import Study, karate_club
+from gcnii_paper.theory.study import draw_study as draw_theory
 
 BLUE = "#0072b2"
 NAMES = ("gcn", "gcnii", "appnp", "gcnii-star", "mlp", "gat", "jknet", "sgc")

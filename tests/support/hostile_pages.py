@@ -5,9 +5,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from gcnii_paper.report.doctor_page import DoctorVisit
 from gcnii_paper.report.figures import figures
-from gcnii_paper.report.page import page
+from gcnii_paper.report.page import DoctorVisit, page
 from support.made_up_cells import around, measured
 
 DOCTOR = Path(__file__).parents[2] / "results" / "doctor" / "cora.json"

@@ -41,7 +41,7 @@ from gcnii.analysis.states import Layer as Layer
 
 FIGURE_1 = ("Curve", "DegreeGroup", "curves")
 MOVED = {
-    **{name: f"gcnii_paper.report.degree_curves.{name}" for name in FIGURE_1},
+    **{name: f"gcnii_paper.report.figures.{name}" for name in FIGURE_1},
     "Estimate": "gcnii.analysis.SampledValue",
     "Study": "gcnii_paper.theory.Study",
     "karate_club": "gcnii_paper.theory.karate_club",

@@ -104,8 +104,8 @@ def _scale(device: str) -> Iterator[Document]:
 def _report(record: Document, folder: Path | None, as_table: bool) -> None:
     from gcnii.cli.terminal import table_console
     from gcnii_paper.bench.measure import write
+    from gcnii_paper.report.performance import bench_table
     from gcnii_paper.report.scale import terminal_tables
-    from gcnii_paper.report.speed import bench_table
 
     if folder:
         write(folder, record)

@@ -152,7 +152,7 @@ def _print_beyond(
 ) -> None:
     from gcnii.cli.terminal import table_console
     from gcnii_paper.report.beyond import notes_on, terminal_table
-    from gcnii_paper.report.terminal import as_json as document
+    from gcnii_paper.report.markdown import as_json as document
     from gcnii_paper.standing import RULE, beyond_rows
 
     rows = beyond_rows(found, chosen)
@@ -189,7 +189,7 @@ def _run_missing(
     from gcnii.train.hardware import choose_device
     from gcnii.tuning.portfolio import seconds_of
     from gcnii_paper.ledger import measured
-    from gcnii_paper.missing import Shift, about, lacking, total_seconds
+    from gcnii_paper.reproduce import Shift, about, lacking, total_seconds
     from gcnii_paper.tables.registry import FILE
 
     if table == beyond.NAME:
@@ -225,8 +225,8 @@ def _run_parallel(
 
 def _print(found: Sequence[MeasuredCell], as_json: bool) -> None:
     from gcnii.cli.terminal import table_console
-    from gcnii_paper.report.terminal import as_json as document
-    from gcnii_paper.report.terminal import reproduced_tables
+    from gcnii_paper.report.markdown import as_json as document
+    from gcnii_paper.report.markdown import reproduced_tables
 
     if as_json:
         print_json(document(found))

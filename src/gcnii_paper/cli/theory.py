@@ -11,10 +11,20 @@ from gcnii.cli.terminal import counting_bar, table_console
 from gcnii.errors import InputError
 from gcnii.files import refuse_replacing
 from gcnii.report.figures import is_figure, save
-from gcnii_paper.report import theory as report
 from gcnii_paper.theory.errata import errata
 from gcnii_paper.theory.spectrum import EXACT
-from gcnii_paper.theory.study import PARTS, Study, karate_club
+from gcnii_paper.theory.study import (
+    PARTS,
+    Study,
+    convergence_table,
+    distance_table,
+    draw_study,
+    epsilon_table,
+    filter_table,
+    karate_club,
+    lasso_table,
+    study_document,
+)
 
 
 def theory(
@@ -44,9 +54,9 @@ def theory(
     _refuse_plot(plot, overwrite)
     study = _study(graph, own, offline)
     if plot:
-        save(report.draw_study(study), plot, overwrite=overwrite)
+        save(draw_study(study), plot, overwrite=overwrite)
     if json:
-        print_json(report.study_document(study, plot))
+        print_json(study_document(study, plot))
     else:
         _print(study, plot)
 
@@ -83,11 +93,11 @@ def _print(study: Study, plot: Path | None) -> None:
     print(_spectrum(study))
     console = table_console()
     for table in (
-        report.distance_table(*study.distances),
-        report.convergence_table(study.by_degree),
-        report.filter_table(study.filters),
-        report.epsilon_table(study.substitutes),
-        report.lasso_table(study.lasso),
+        distance_table(*study.distances),
+        convergence_table(study.by_degree),
+        filter_table(study.filters),
+        epsilon_table(study.substitutes),
+        lasso_table(study.lasso),
     ):
         console.print(table)
         print()

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log2, nan, sqrt
+from math import inf, log2, nan, sqrt
 from pathlib import Path
 from statistics import fmean, stdev, variance
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.stats import ttest_ind
 
-from gcnii.analysis.degree import HUB, span
+from gcnii.analysis.degree import HUB, Row, span
 from gcnii.errors import InputError
 from gcnii.report.figures import (
     LineStyle,
@@ -28,7 +28,7 @@ from gcnii.report.figures import (
     shared_legend,
     styles_of,
 )
-from gcnii_paper.report.degree_curves import Curve, DegreeGroup, curves
+from gcnii.targets.interval import wilson
 from gcnii_paper.tables.cells import Cell, MeasuredCell
 from gcnii_paper.tables.registry import CELLS
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
 
 SHALLOW, DEEP = 2, 64  # layers; the paper's sentences are of these two
 
@@ -455,3 +454,65 @@ def _figure2(arms: list[Arm]) -> PaperFigure:
         draw_figure2(arms) if arms else None,
         claims,
     )
+
+
+Who = Literal["all", "test"]
+
+
+@dataclass(frozen=True)
+class DegreeGroup:
+    """The nodes with a degree in [low, high), and the accuracy of each run on them."""
+
+    low: int
+    high: float
+    nodes: int
+    accuracies: tuple[float, ...]
+
+    @property
+    def accuracy(self) -> float:
+        """The mean over the runs."""
+        return fmean(self.accuracies)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval, over the nodes.
+
+        More runs do not narrow it: they grade the same few nodes again.
+        """
+        return wilson(self.accuracy, self.nodes)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of Figure 1: the groups [2^i, 2^(i+1)) by degree, and the hubs, if there are any."""
+
+    graph: str
+    layers: int
+    who: Who
+    groups: tuple[DegreeGroup, ...]
+    hubs: DegreeGroup | None = None
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether at most half of the runs have distinct results, as when all predict one label."""
+        results = list(zip(*(group.accuracies for group in self.groups), strict=True))
+        return len(results) > 2 and 2 * len(set(results)) <= len(results)
+
+
+def curves(graph: str, layers: int, runs: Sequence[Sequence[Row]]) -> list[Curve]:
+    """The lines of one graph and depth, for all nodes and for test nodes, from each run's rows."""
+    found: dict[tuple[str, int, float], list[Row]] = {}
+    for row in (row for rows in runs for row in rows):
+        found.setdefault((row["who"], row["from"], row["below"] or inf), []).append(row)
+    lines = []
+    for who in get_args(Who):
+        groups = [
+            DegreeGroup(low, high, rows[0]["nodes"], tuple(row["accuracy"] for row in rows))
+            for (whose, low, high), rows in found.items()
+            if whose == who
+        ]
+        bounded = tuple(group for group in groups if group.high < inf)
+        hubs = next((group for group in groups if group.high == inf), None)
+        if bounded:
+            lines.append(Curve(graph, layers, who, bounded, hubs))
+    return lines

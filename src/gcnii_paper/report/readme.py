@@ -22,12 +22,17 @@ from gcnii_paper.explaining import explaining_table, read_measured
 from gcnii_paper.hgb import read_typed, typed_table
 from gcnii_paper.rare import rare_table, read_rare
 from gcnii_paper.report.beyond import findings_table, section
-from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import draw_depth
 from gcnii_paper.report.markdown import results_page, scores_table
-from gcnii_paper.report.performance import findings, short_comparison
+from gcnii_paper.report.page import visit_markdown
+from gcnii_paper.report.performance import (
+    draw_speed,
+    findings,
+    read_records,
+    short_comparison,
+    speed_tables,
+)
 from gcnii_paper.report.scale import draw_growth, read_scale, scale_tables
-from gcnii_paper.report.speed import draw_speed, read_records, speed_tables
 from gcnii_paper.standing import BeyondRow, beyond_rows, read_findings
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
 from gcnii_paper.views import read_views, views_table

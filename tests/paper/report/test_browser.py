@@ -7,9 +7,8 @@ from support import chromium
 from support.hostile_pages import NAMES, hostile_page
 from support.made_up_cells import a_page_of_everything
 
-from gcnii_paper.report.doctor_page import read_visits
 from gcnii_paper.report.figures import figures
-from gcnii_paper.report.page import page
+from gcnii_paper.report.page import page, read_visits
 
 
 @pytest.fixture(scope="module")

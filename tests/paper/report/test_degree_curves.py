@@ -8,7 +8,7 @@ import pytest
 
 from gcnii.analysis import by_degree
 from gcnii.graph import Graph, Split
-from gcnii_paper.report.degree_curves import DegreeGroup, curves
+from gcnii_paper.report.figures import DegreeGroup, curves
 
 
 @pytest.fixture

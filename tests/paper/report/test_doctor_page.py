@@ -10,8 +10,7 @@ import pytest
 from gcnii.analysis.checkup import Checkup, Doctor, diagnose
 from gcnii.analysis.filters import Influence, Learned, Response
 from gcnii.data import load
-from gcnii_paper.report.doctor_page import CAPTIONS, DoctorVisit, read_visits
-from gcnii_paper.report.page import page
+from gcnii_paper.report.page import CAPTIONS, DoctorVisit, page, read_visits
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,10 @@ import pytest
 from support.made_up_cells import measured
 
 from gcnii.report.figures import inline_svg, save
-from gcnii_paper.report.degree_curves import Curve, DegreeGroup
 from gcnii_paper.report.figures import (
     Arm,
+    Curve,
+    DegreeGroup,
     ablation_arms,
     ablation_claims,
     above,

@@ -15,11 +15,18 @@ from support.made_up_cells import around, measured
 
 from gcnii_paper.defaults import defaults_tables, points_table, read_defaults
 from gcnii_paper.report.beyond import findings_table
-from gcnii_paper.report.doctor_page import visit_markdown
 from gcnii_paper.report.figures import LINES, draw_depth
 from gcnii_paper.report.grid import notes
 from gcnii_paper.report.markdown import results_page, scores_table
-from gcnii_paper.report.performance import comparison, findings, old_records, short_comparison
+from gcnii_paper.report.page import visit_markdown
+from gcnii_paper.report.performance import (
+    comparison,
+    findings,
+    old_records,
+    read_records,
+    short_comparison,
+    speed_tables,
+)
 from gcnii_paper.report.readme import (
     all_results,
     consistency_table,
@@ -28,7 +35,6 @@ from gcnii_paper.report.readme import (
     tuning_table,
     update_readme,
 )
-from gcnii_paper.report.speed import read_records, speed_tables
 from gcnii_paper.standing import beyond_rows, read_findings
 from gcnii_paper.tables.cells import read_cells
 from gcnii_paper.tables.printed import DEPTHS

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from gcnii.cli.terminal import WIDE
-from gcnii_paper.report.terminal import as_json, reproduced_tables
+from gcnii_paper.report.markdown import as_json, reproduced_tables
 from gcnii_paper.tables.cells import read_cells
 
 CELLS = read_cells(Path(__file__).parents[3] / "results" / "cells")
