@@ -11,15 +11,15 @@ results/beyond/ablation becomes tables for docs/evidence/beyond.md.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 import torch
+from cyclopts import Parameter
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, linear, normalize, relu
@@ -38,7 +38,7 @@ from gcnii.propagation.sparse import row_sums, to_entries
 from gcnii.report.tables import markdown_table
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import record_of
-from gcnii_paper.documents import made_by, read_folder
+from gcnii_paper.documents import made_by, read_folder, run_script
 
 MOVED = ("benchmarks/ablating.py", "-m gcnii_paper.ablating")  # in older records
 RECORD = "record"
@@ -307,19 +307,18 @@ def trained(graph: Graph, model: str, settings: dict[str, Any]) -> Document:
     }
 
 
-def main() -> None:
+def main(
+    *names: Annotated[str, Parameter(required=True)],
+    depths: Annotated[tuple[int, ...], Parameter(consume_multiple=True)] = (),
+    out: Path = Path("results/beyond/ablation"),
+) -> None:
     """Measure the data sets that are named."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="+")
-    parser.add_argument("--depths", nargs="*", type=int)
-    parser.add_argument("--out", type=Path, default=Path("results/beyond/ablation"))
-    given = parser.parse_args()
-    for name in given.names:
+    for name in names:
         graph = gcnii.load(name)
-        every = by_depth(graph, given.depths) if given.depths else around_record(graph)
-        words = ("--depths", *given.depths) if given.depths else ()
+        every = by_depth(graph, depths) if depths else around_record(graph)
+        words = ("--depths", *depths) if depths else ()
         about = {"graph": name, "seeds": list(SEEDS), **made_by("ablating", name, *words)}
-        file = given.out / f"{name}{'-by-depth' if given.depths else ''}.json"
+        file = out / f"{name}{BY_DEPTH * bool(depths)}.json"
         rows: dict[str, Document] = {}
         for label, (model, settings) in every.items():
             rows[label] = trained(graph, model, settings)
@@ -328,4 +327,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

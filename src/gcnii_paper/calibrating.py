@@ -11,7 +11,6 @@ results/calibration becomes a table for docs/.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean, stdev
@@ -28,7 +27,7 @@ from gcnii.report.tables import markdown_table
 from gcnii.targets import label_target_of
 from gcnii.targets.target import Sets
 from gcnii.train.presets import SOME, uses_own_default
-from gcnii_paper.documents import made_by, read_folder
+from gcnii_paper.documents import made_by, read_folder, run_script
 
 _SETS = {"coverage": float, "size": float}
 _ERRORS = {"temperature": float, "before": float, "after": float, "after_20": float}
@@ -158,19 +157,15 @@ def measure(name: str, seeds: int) -> Document:
     return about | {"test_mean": float(result.test.mean()), "runs": runs}
 
 
-def main() -> None:
+def main(*graphs: str, seeds: int = 10, out: Path = Path("results/calibration")) -> None:
     """Measure, print and write, one document a graph."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("graphs", nargs="*", default=GRAPHS)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=Path("results/calibration"))
-    given = parser.parse_args()
-    made = made_by("calibrating", *given.graphs, "--seeds", given.seeds)
-    for name in given.graphs:
-        found = measure(name, given.seeds) | made
-        write_document(given.out / f"{name}.json", found)
+    graphs = graphs or GRAPHS
+    made = made_by("calibrating", *graphs, "--seeds", seeds)
+    for name in graphs:
+        found = measure(name, seeds) | made
+        write_document(out / f"{name}.json", found)
         print(" ".join(_cells(found)), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from cyclopts import run
 from rich.console import Group
 
-from gcnii.errors import InputError
+from gcnii.errors import GcniiError, InputError
 from gcnii.files import Document, Made, Shape, read_document
 from gcnii.report.tables import Sentence, markdown_table, plain_table
 from gcnii.results.provenance import commit, versions
@@ -26,6 +28,14 @@ def read_folder(
     if command and not paths:
         raise InputError(f"there is no {folder}/*.json; `{command}` makes it")
     return {path.stem: read_document(path, shape, what, make) for path in paths}
+
+
+def run_script(main: Callable[..., None]) -> None:
+    """Call a measurement with the arguments of the command line, as its signature has them."""
+    try:
+        run(main)
+    except GcniiError as error:
+        sys.exit(str(error))
 
 
 def made_by(module: str, *words: object) -> Document:

@@ -12,7 +12,6 @@ they are or halfway to no links.  results/explain becomes a table for docs/.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +32,7 @@ from gcnii.inference.attribution import BestRun, ExplainedScore, near, strongest
 from gcnii.propagation import Sparse
 from gcnii.report.tables import markdown_table
 from gcnii.results.result import Result
-from gcnii_paper.documents import made_by, met
+from gcnii_paper.documents import made_by, met, run_script
 
 MOVED = ("benchmarks/explaining.py", "-m gcnii_paper.explaining")  # in older records
 _WAY = {"drop": float, "seconds": float, "against": {"mean": float, "low": float, "high": float}}
@@ -260,38 +259,32 @@ def summary(drops: Drops, seconds: dict[str, float]) -> Document:
     }
 
 
-def main() -> None:
+def main(*, nodes: int = 100, links: int = 3, layers: int = 16, out: Path | None = None) -> None:
     """Train, choose the estimate on validation nodes, compare on test nodes, and write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--nodes", type=int, default=100)
-    parser.add_argument("--links", type=int, default=3)
-    parser.add_argument("--layers", type=int, default=16)
-    parser.add_argument("--out", type=Path, help="write what was measured to this JSON file")
-    given = parser.parse_args()
     made = made_by("explaining", *sys.argv[1:])
     torch.set_num_threads(1)
     graph = gcnii.load("cora")
-    result = gcnii.fit(graph, "gcnii", layers=given.layers, seeds=[0], device="cpu", threads=1)
+    result = gcnii.fit(graph, "gcnii", layers=layers, seeds=[0], device="cpu", threads=1)
     torch.set_num_threads(1)
     assert isinstance(result, Result)
-    split, trial = graph.splits[0], Trial(result, graph, given.links)
+    split, trial = graph.splits[0], Trial(result, graph, links)
     tried: dict[str, Find] = {
         "of P's values": trial.by_gradient_of_P,
         "through the normalisation": trial.by_gradient_as_it_is,
         "the same, halfway": trial.by_gradient,
         "search": trial.by_search,
     }
-    drops, _ = trial.measure(tried, choose_nodes(split.val, given.nodes))
+    drops, _ = trial.measure(tried, choose_nodes(split.val, nodes))
     estimates = {name: float(each.mean()) for name, each in drops.items()}
     print("on validation nodes:", estimates, flush=True)
-    about = {"graph": "cora", "model": "gcnii", "layers": given.layers, "seed": 0, "split": 0}
-    run = {"nodes": given.nodes, "links": given.links, "draws": DRAWS, "threads": 1}
+    about = {"graph": "cora", "model": "gcnii", "layers": layers, "seed": 0, "split": 0}
+    run = {"nodes": nodes, "links": links, "draws": DRAWS, "threads": 1}
     made["device"] = result.device
     scores = {"test": float(result.test[0]), "estimates": estimates}
-    for ways in compare(trial, choose_nodes(split.test, given.nodes)):
-        if given.out:
-            write_document(given.out, about | run | scores | {"ways": ways} | made)
+    for ways in compare(trial, choose_nodes(split.test, nodes)):
+        if out:
+            write_document(out, about | run | scores | {"ways": ways} | made)
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

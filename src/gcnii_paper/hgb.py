@@ -10,7 +10,6 @@ fifth of the training labels to validate on.  results/typed becomes a table for 
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 import zipfile
@@ -33,7 +32,7 @@ from gcnii.nn.settings import Settings
 from gcnii.report.tables import markdown_table
 from gcnii.targets.interval import over_runs
 from gcnii.targets.scores import percent
-from gcnii_paper.documents import made_by, met, read_folder
+from gcnii_paper.documents import made_by, met, read_folder, run_script
 
 
 def hgb_graph(path: Path, seeds: int = 5) -> Graph:
@@ -184,20 +183,15 @@ def measure(graph: Graph, seeds: int) -> Document:
     return about | {"settings": SETTINGS, "seeds": seeds} | found
 
 
-def main() -> None:
+def main(folder: Path, /, *graphs: str, seeds: int = 5, out: Path = Path("results/typed")) -> None:
     """Measure, print and write, one document a graph."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("graphs", nargs="*", default=GRAPHS)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path("results/typed"))
-    given = parser.parse_args()
-    made = made_by("hgb", given.folder.name, *given.graphs, "--seeds", given.seeds)
-    for name in given.graphs:
-        found = measure(hgb_graph(given.folder / f"{name}.zip", given.seeds), given.seeds)
-        write_document(given.out / f"{name}.json", found | made)
+    graphs = graphs or GRAPHS
+    made = made_by("hgb", folder.name, *graphs, "--seeds", seeds)
+    for name in graphs:
+        found = measure(hgb_graph(folder / f"{name}.zip", seeds), seeds)
+        write_document(out / f"{name}.json", found | made)
         print(" ".join(_cells(found)), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

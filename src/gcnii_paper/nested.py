@@ -9,46 +9,41 @@ nodes, as a record is one network, too.  docs/evidence/results.md shows both.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Annotated
+
+from cyclopts import Parameter
 
 import gcnii
-from gcnii.errors import GcniiError
+from gcnii.errors import InputError
 from gcnii.files import Document, write_document
 from gcnii.results.ensemble import Ensemble, Member, Networks
 from gcnii.targets.target import Floats
 from gcnii.tuning.closing import Tuned
-from gcnii_paper.documents import made_by
-
-FOLDER = Path("results/beyond/nested")
-BUDGET = "60s"
+from gcnii_paper.documents import made_by, run_script
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(
+    *names: Annotated[str, Parameter(required=True)],
+    budget: str = "60s",
+    device: str = "auto",
+    out: Path = Path("results/beyond/nested"),
+) -> None:
     """Tune data sets, one after the other, and write a file for each."""
-    parser = argparse.ArgumentParser(prog="python -m gcnii_paper.nested")
-    parser.add_argument("names", nargs="+")
-    parser.add_argument("--budget", default=BUDGET)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    asked = parser.parse_args(words)
-    try:
-        graphs = {name: gcnii.load(name) for name in asked.names}
-    except GcniiError as error:
-        parser.error(str(error))
+    graphs = {name: gcnii.load(name) for name in names}
     for name, graph in graphs.items():
         if len(graph.splits) == 1:
-            parser.error(f"nested selection needs several splits, and {name} has one")
+            raise InputError(f"nested selection needs several splits, and {name} has one")
     for name, graph in graphs.items():
-        made = made_by("nested", name, "--budget", asked.budget)
-        best = gcnii.tune(graph, budget=asked.budget, device=asked.device)
+        made = made_by("nested", name, "--budget", budget)
+        best = gcnii.tune(graph, budget=budget, device=device)
         made |= {"day": datetime.now(UTC).date().isoformat(), "device": best.result.device}
         found = about(name, best) | made
-        write_document(asked.out / f"{name}.json", found)
+        write_document(out / f"{name}.json", found)
         print(
             f"{name}: {found['settings_tried']} settings, single {found['test_mean']:.4f}, "
             f"ensemble {found['ensemble_mean']:.4f}",
@@ -99,4 +94,4 @@ def _row(ensemble: Ensemble, i: int, tests: Mapping[Member, Floats]) -> Document
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -10,7 +10,6 @@ node and of its neighbours by type of edge, known labels among them; and the pre
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from math import sqrt
@@ -27,7 +26,7 @@ from gcnii.files import Document, read_document, write_document
 from gcnii.inference.evaluate import LabelEvaluation
 from gcnii.report.tables import markdown_table
 from gcnii.targets.scores import percent
-from gcnii_paper.documents import made_by, met
+from gcnii_paper.documents import made_by, met, run_script
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -285,23 +284,23 @@ def _cells(one: Document) -> list[str]:
     ]
 
 
-def main() -> None:
+def main(
+    *,
+    seeds: int = 3,
+    nodes: int = 20_000,
+    effort: str = "standard",
+    out: Path = Path("results/rare"),
+) -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--nodes", type=int, default=20_000)
-    parser.add_argument("--effort", default="standard")
-    parser.add_argument("--out", type=Path, default=Path("results/rare"))
-    given = parser.parse_args()
     graphs = list[Document]()
-    for seed in range(given.seeds):
-        words = ("--seeds", seed + 1, "--nodes", given.nodes, "--effort", given.effort)
-        about = {"nodes": given.nodes, "effort": given.effort, **made_by("rare", *words)}
-        graphs.append(measure(seed, given.nodes, given.effort))
+    for seed in range(seeds):
+        words = ("--seeds", seed + 1, "--nodes", nodes, "--effort", effort)
+        about = {"nodes": nodes, "effort": effort, **made_by("rare", *words)}
+        graphs.append(measure(seed, nodes, effort))
         print(" ".join(_cells(graphs[-1])), flush=True)
-        document = {**about, "graphs": graphs}
-        write_document(given.out / "default.json", document)  # so that it can be ended early
+        # so that it can be ended early
+        write_document(out / "default.json", {**about, "graphs": graphs})
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

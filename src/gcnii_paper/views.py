@@ -12,7 +12,6 @@ of coverage 0.9 are those of `predict`.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import time
@@ -31,7 +30,7 @@ from gcnii.inference.baselines import BOOSTED_AROUND, LINEAR, baseline
 from gcnii.report.tables import markdown_table
 from gcnii.results.ensemble import Ensemble
 from gcnii.targets.interval import over_runs
-from gcnii_paper.documents import made_by, met
+from gcnii_paper.documents import made_by, met, run_script
 
 COVERAGE, NEAR = 0.9, 0.02  # of the intervals, and how near to it the bar wants them
 MLP = "mlp"
@@ -133,20 +132,15 @@ def views_table(measured: Document) -> str:
     return markdown_table(HEADS, [*table, mean]) + "".join(f"\n{one}\n" for one in lines)
 
 
-def main() -> None:
+def main(
+    folder: Path, /, *, splits: int = 5, effort: str = "quick", out: Path = Path("results/views")
+) -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--effort", default="quick")
-    parser.add_argument("--out", type=Path, default=Path("results/views"))
-    given = parser.parse_args()
-    words = (given.folder.name, "--splits", given.splits, "--effort", given.effort)
-    made = made_by("views", *words)
-    found = measure(views_graph(given.folder, given.splits), given.effort) | made
-    write_document(given.out / "twitch-engb.json", found)
+    made = made_by("views", folder.name, "--splits", splits, "--effort", effort)
+    found = measure(views_graph(folder, splits), effort) | made
+    write_document(out / "twitch-engb.json", found)
     print(views_table(found))
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -60,10 +60,7 @@ def test_both_ways_are_measured_on_the_same_splits(monkeypatch, tmp_path):
     tables = {"node.dat": nodes, "link.dat": links, "label.dat": "".join(label[:40])}
     path = archive(tmp_path / "ACM.zip", **tables, **{"label.dat.test": "".join(label[40:])})
     monkeypatch.setattr(hgb, "SETTINGS", {"layers": 2, "epochs": 20})
-    monkeypatch.setattr(
-        "sys.argv", ["hgb", str(path.parent), "ACM", "--seeds", "3", "--out", str(tmp_path / "out")]
-    )
-    hgb.main()
+    hgb.main(path.parent, "ACM", seeds=3, out=tmp_path / "out")
     (found,) = hgb.read_typed(tmp_path / "out")
     assert found["edge_types"] == 2
     assert found["command"] == f"python -m gcnii_paper.hgb {path.parent.name} ACM --seeds 3"
