@@ -262,14 +262,15 @@ class ReplicaGroup:
                 self.epoch += 1
         measures, standings = self.stopping.fetch(epochs)
         self.pace = (time.perf_counter() - start) / epochs
-        taken = [now.epochs - run.epochs for run, now in zip(self.runs, standings, strict=True)]
+        pairs = list(zip(self.runs, standings, strict=True))
+        taken = [int(now.epochs) - run.epochs for run, now in pairs]
         lost = self._lost(measures, taken)
         for i, each in enumerate(measures):
             there = self._took_part(each, taken, i)
             for run, measured in there:
                 run.curve.append((measured.train_loss, measured.val_loss, measured.val))
                 run.seconds += self.pace / len(there)
-        for run, now in zip(self.runs, standings, strict=True):
+        for run, now in pairs:
             run.stand(now)
         self._give_up(lost)
 

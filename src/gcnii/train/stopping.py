@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -56,16 +56,26 @@ class Patience:
     stale: int = 0
 
 
-class Standing(NamedTuple):
-    """Where a run in training stands: fields of `Run` that stopping decides."""
+Number = TypeVar("Number", Tensor, float)
 
-    val_loss: float
-    val: float
-    test: float
-    best_epoch: int
-    epochs: int
-    stopped: bool
-    patience: Patience
+
+class Numbers(NamedTuple, Generic[Number]):
+    """Where runs in training stand: what stopping decides of a `Run`, and its `Patience`.
+
+    One tensor (r,) each, of all replicas; or one number each, of a run.
+    """
+
+    val_loss: Number
+    val: Number
+    test: Number
+    best_epoch: Number
+    epochs: Number
+    fresh_epoch: Number
+    lowest: Number
+    highest: Number
+    lr_scale: Number
+    stale: Number
+    stopped: Number
 
 
 @dataclass
@@ -102,10 +112,13 @@ class Run:
     units: Sequence[Sequence[float]] | None = None
     patience: Patience = field(default=Patience(), repr=False)
 
-    def stand(self, now: Standing) -> None:
+    def stand(self, now: Numbers[float]) -> None:
         """Update the record with where the run stands."""
-        self.val_loss, self.val, self.test, self.best_epoch, *_ = now
-        self.epochs, self.stopped, self.patience = now.epochs, now.stopped, now.patience
+        self.val_loss, self.test, self.stopped = now.val_loss, now.test, now.stopped > 0
+        self.best_epoch, self.epochs = int(now.best_epoch), int(now.epochs)
+        self.val = now.val if self.best_epoch >= 0 else nan
+        extremes, fresh_epoch = (now.lowest, now.highest), int(now.fresh_epoch)
+        self.patience = Patience(*extremes, fresh_epoch, now.lr_scale, int(now.stale))
 
     @property
     def key(self) -> tuple[int, int]:
@@ -262,22 +275,6 @@ else:
     Monitor = Literal[tuple(RULES)]
 
 
-class Numbers(NamedTuple):
-    """One (r,) for each number of `Standing` and its `Patience`."""
-
-    val_loss: Tensor
-    val: Tensor
-    test: Tensor
-    best_epoch: Tensor
-    epochs: Tensor
-    fresh_epoch: Tensor
-    lowest: Tensor
-    highest: Tensor
-    lr_scale: Tensor
-    stale: Tensor
-    stopped: Tensor
-
-
 class StoppingState:
     """Where each replica stands, on its device: best epoch, patience, learning rate, last measures.
 
@@ -354,7 +351,7 @@ class StoppingState:
             ends |= (epochs > max(settings.window, settings.window_from)) & (loss > mean)
         return ends
 
-    def _follow_plateau(self, old: Numbers, now: Validation) -> tuple[Tensor, Tensor]:
+    def _follow_plateau(self, old: Numbers[Tensor], now: Validation) -> tuple[Tensor, Tensor]:
         """The factor of the learning rate, and the epochs since it fell or validation improved."""
         settings = self.settings
         if not settings.plateau:
@@ -383,12 +380,12 @@ class StoppingState:
         self.history = torch.cat([self.history, others.history], 2)
         self.clock = torch.cat([self.clock, others.clock])
 
-    def fetch(self, epochs: int) -> tuple[list[list[Measures]], list[Standing]]:
+    def fetch(self, epochs: int) -> tuple[list[list[Measures]], list[Numbers[float]]]:
         """The replicas' measures of the last epochs, and where they stand: one transfer."""
         rows = torch.cat([self.history[-epochs:].flatten(0, 1), self.table]).tolist()
         width = len(Measures._fields)
         measures = [zip(*rows[i * width : (i + 1) * width], strict=True) for i in range(epochs)]
-        standings = [_standing(*own) for own in zip(*rows[epochs * width :], strict=True)]
+        standings = [Numbers(*own) for own in zip(*rows[epochs * width :], strict=True)]
         return [[Measures(*own) for own in epoch] for epoch in measures], standings
 
 
@@ -397,14 +394,3 @@ def _numbers(run: Run, sign: int) -> list[float]:
     numbers = {name: float(fields[name]) for name in Numbers._fields}
     # With nothing kept yet, any score is better.
     return list((numbers if run.best_epoch >= 0 else numbers | {"val": -sign * inf}).values())
-
-
-def _standing(*column: float) -> Standing:
-    """Where a replica stands, from its column of the table."""
-    now = dict(zip(Numbers._fields, column, strict=True))
-    patience = Patience(
-        now["lowest"], now["highest"], int(now["fresh_epoch"]), now["lr_scale"], int(now["stale"])
-    )
-    val = now["val"] if now["best_epoch"] >= 0 else nan
-    counts = int(now["best_epoch"]), int(now["epochs"])
-    return Standing(now["val_loss"], val, now["test"], *counts, now["stopped"] > 0, patience)
