@@ -51,13 +51,9 @@ SHAPE = {
 }
 
 
-def read_ablations(folder: Path) -> dict[str, Document]:
-    """file name → what `main` wrote."""
-    return read_folder(folder, SHAPE, "ablation", dict)
-
-
-def ablation_tables(found: dict[str, Document]) -> str:
+def ablation_tables(folder: Path) -> str:
     """One table of differences on validation nodes, one on test nodes, and attention by depth."""
+    found: dict[str, Document] = read_folder(folder, SHAPE, "ablation", dict)
     around = [one for name, one in found.items() if not name.endswith(BY_DEPTH)]
     deep = [one for name, one in found.items() if name.endswith(BY_DEPTH)]
     parts = [_differences(around, score) for score in SCORES] if around else []

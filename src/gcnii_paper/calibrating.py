@@ -44,14 +44,10 @@ KINDS: tuple[Sets, ...] = ("lac", "aps")
 MOST_ERROR, COVERED = 0.05, 0.01  # the bars
 
 
-def read_calibrations(folder: Path) -> list[Document]:
-    """What `main` wrote, in the order of the names."""
+def calibration_table(folder: Path) -> str:
+    """One row for each graph that `main` measured, and whether the bars are met."""
     command = "python -m gcnii_paper.calibrating"
-    return [*read_folder(folder, SHAPE, "measurement of calibration", dict, command).values()]
-
-
-def calibration_table(measured: list[Document]) -> str:
-    """One row for each graph, and whether the bars are met."""
+    measured = [*read_folder(folder, SHAPE, "measurement of calibration", dict, command).values()]
     table, first = markdown_table(HEADS, map(_cells, measured)), measured[0]
     settings = ", ".join(f"{name} {value}" for name, value in first["settings"].items())
     chance = ", ".join(f"{_by_chance(one):.3f} on {one['graph']}" for one in measured)

@@ -23,7 +23,6 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import t as student
 from torch import Tensor, nn
 
 import gcnii
@@ -32,6 +31,7 @@ from gcnii.inference.attribution import BestRun, ExplainedScore, near, strongest
 from gcnii.propagation import Sparse
 from gcnii.report.tables import markdown_table
 from gcnii.results.result import Result
+from gcnii.targets.interval import over_runs
 from gcnii_paper.documents import made_by, met, run_script
 
 MOVED = ("benchmarks/explaining.py", "-m gcnii_paper.explaining")  # in older records
@@ -52,13 +52,9 @@ HEADS = ("edges found by", "drop in probability", "gradient's drop less this one
 MOST_TIME = 0.1  # the bar: of the search's time
 
 
-def read_measured(path: Path) -> Document:
-    """What `main` wrote."""
-    return read_document(path, SHAPE, "measurement of explanations", dict)
-
-
-def explaining_table(measured: Document) -> str:
+def explaining_table(path: Path) -> str:
     """One row for each way to find links, whether the bar is met, and what decided the gradient."""
+    measured: Document = read_document(path, SHAPE, "measurement of explanations", dict)
     ways = measured["ways"]
     table = markdown_table(HEADS, [_cells(name, ways[name]) for name in WAYS if name in ways])
     about = (
@@ -221,13 +217,6 @@ def gnn_explainer(trial: Trial) -> Find:
     return find
 
 
-def interval(difference: Floats) -> Document:
-    """The mean of paired differences, and its 95 % interval by Student's t."""
-    mean, count = float(difference.mean()), len(difference)
-    half = float(student.ppf(0.975, count - 1) * difference.std(ddof=1) / count**0.5)
-    return {"mean": mean, "low": mean - half, "high": mean + half}
-
-
 def choose_nodes(mask: NDArray[np.bool_], count: int) -> Ints:
     """Some of these nodes."""
     return np.random.default_rng(DRAWN_BY).choice(np.flatnonzero(mask), count, replace=False)
@@ -252,7 +241,7 @@ def summary(drops: Drops, seconds: dict[str, float]) -> Document:
         name: {
             "drop": float(each.mean()),
             "seconds": seconds[name],
-            "against": interval(drops["gradient"] - each),
+            "against": over_runs(drops["gradient"] - each).document(),
             "drops": each.round(6).tolist(),
         }
         for name, each in drops.items()

@@ -123,14 +123,10 @@ SHAPE = {
 HEADS = ("graph", "edges", "types", "with types", "types ignored", "difference")
 
 
-def read_typed(folder: Path) -> list[Document]:
-    """What `main` wrote, in the order of the names."""
+def typed_table(folder: Path) -> str:
+    """One row for each graph that `main` measured, and whether types help on most of them."""
     command = "python -m gcnii_paper.hgb"
-    return [*read_folder(folder, SHAPE, "measurement of types", dict, command).values()]
-
-
-def typed_table(measured: list[Document]) -> str:
-    """One row for each graph, and whether types help on most of them."""
+    measured = [*read_folder(folder, SHAPE, "measurement of types", dict, command).values()]
     first = measured[0]
     settings = ", ".join(f"{name} {value}" for name, value in first["settings"].items())
     better = [one["graph"] for one in measured if fmean(_gains(one)) > 0]

@@ -227,13 +227,9 @@ HEADS = (
 )
 
 
-def read_rare(folder: Path) -> Document:
-    """What `main` wrote."""
-    return read_document(folder / "default.json", SHAPE, "measurement of a rare class", dict)
-
-
-def rare_table(measured: Document) -> str:
+def rare_table(path: Path) -> str:
     """One row for each graph, the means, and whether the bars are met."""
+    measured: Document = read_document(path, SHAPE, "measurement of a rare class", dict)
     rows = measured["graphs"]
     ours, theirs = (fmean(one[name] for one in rows) for name in ("ap", "trees"))
     had = sum(one["right"] for one in rows) / sum(one["flagged"] for one in rows)

@@ -100,13 +100,9 @@ HEADS = (
 )
 
 
-def read_views(folder: Path) -> Document:
-    """What `main` wrote."""
-    return read_document(folder / "twitch-engb.json", SHAPE, "measurement of numbers", dict)
-
-
-def views_table(measured: Document) -> str:
+def views_table(path: Path) -> str:
     """One row for each split, and whether the bars are met."""
+    measured: Document = read_document(path, SHAPE, "measurement of numbers", dict)
     rows = measured["splits"]
     columns = {name: [row[name] for row in rows] for name in _SCORES}
     means = [f"{fmean(own):.3f} ± {stdev(own):.3f}" for own in columns.values()]
@@ -138,8 +134,7 @@ def main(
     """Measure, print and write."""
     made = made_by("views", folder.name, "--splits", splits, "--effort", effort)
     found = measure(views_graph(folder, splits), effort) | made
-    write_document(out / "twitch-engb.json", found)
-    print(views_table(found))
+    print(views_table(write_document(out / "twitch-engb.json", found)))
 
 
 if __name__ == "__main__":

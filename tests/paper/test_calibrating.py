@@ -6,7 +6,7 @@ import pytest
 
 import gcnii
 from gcnii.errors import InputError
-from gcnii_paper.calibrating import calibration_table, covered, read_calibrations
+from gcnii_paper.calibrating import calibration_table, covered
 
 LAC = {"coverage": 0.9, "size": 1.2}
 
@@ -36,7 +36,7 @@ def folder(tmp_path):
 
 
 def test_a_row_holds_means_over_the_seeds(folder):
-    table = calibration_table(read_calibrations(folder(measured("cora", [0.02, 0.04]))))
+    table = calibration_table(folder(measured("cora", [0.02, 0.04])))
     assert "|cora|80.0|0.50|0.300|0.030|0.060|0.905 ± 0.007|1.20|0.905 ± 0.000|1.50|" in table
     assert "after calibration (met on all)" in table
     assert "asked for (met on all)" in table
@@ -45,8 +45,7 @@ def test_a_row_holds_means_over_the_seeds(folder):
 def test_bars_that_are_missed_are_named(folder):
     low = {"coverage": 0.88, "size": 1.0}
     found = [measured("cora", [0.02, 0.03]), measured("pubmed", [0.06, 0.07], low)]
-    found = read_calibrations(folder(*found))
-    table = calibration_table(found)
+    table = calibration_table(folder(*found))
     assert "after calibration (missed on pubmed)" in table
     assert "asked for (missed on pubmed (LAC))" in table
 
@@ -63,4 +62,4 @@ def test_sets_are_measured_as_predict_sets_gives_them():
 
 def test_without_measurements_the_command_is_named(tmp_path):
     with pytest.raises(InputError, match=r"`python -m gcnii_paper.calibrating` makes it"):
-        read_calibrations(tmp_path)
+        calibration_table(tmp_path)

@@ -1,10 +1,12 @@
 """Types of edges on graphs of the HGB benchmark, and what is said of their gain."""
 
+import json
 import zipfile
 
 import numpy as np
 import pytest
 
+from gcnii.files import write_document
 from gcnii_paper import hgb
 
 ABOUT = '{"link.dat": {"link type": {"0": {"meaning": "writes"}, "1": {"meaning": "written"}}}}'
@@ -61,7 +63,7 @@ def test_both_ways_are_measured_on_the_same_splits(monkeypatch, tmp_path):
     path = archive(tmp_path / "ACM.zip", **tables, **{"label.dat.test": "".join(label[40:])})
     monkeypatch.setattr(hgb, "SETTINGS", {"layers": 2, "epochs": 20})
     hgb.main(path.parent, "ACM", seeds=3, out=tmp_path / "out")
-    (found,) = hgb.read_typed(tmp_path / "out")
+    found = json.loads((tmp_path / "out" / "ACM.json").read_text("utf-8"))
     assert found["edge_types"] == 2
     assert found["command"] == f"python -m gcnii_paper.hgb {path.parent.name} ACM --seeds 3"
     assert len(found["use"]["test"]) == len(found["ignore"]["test"]) == 3
@@ -81,13 +83,14 @@ def measured(name, use, ignore):
     }
 
 
-def test_the_table_says_where_types_help_and_whether_on_two_of_three():
-    rows = [measured("ACM", [0.9, 0.8], [0.8, 0.71]), measured("DBLP", [0.5, 0.6], [0.6, 0.6])]
-    table = hgb.typed_table(rows)
+def test_the_table_says_where_types_help_and_whether_on_two_of_three(tmp_path):
+    write_document(tmp_path / "ACM.json", measured("ACM", [0.9, 0.8], [0.8, 0.71]))
+    write_document(tmp_path / "DBLP.json", measured("DBLP", [0.5, 0.6], [0.6, 0.6]))
+    table = hgb.typed_table(tmp_path)
     assert "|ACM|1,234|2|85.0 ± 7.1|75.5 ± 6.4|+9.5 [+3.1, +15.9]|" in table
     assert "above on 1 of 2 (the bar: 2 of 3, missed)" in table
-    rows[1]["use"]["test"] = [0.7, 0.7]
-    assert "above on 2 of 2 (the bar: 2 of 3, met)" in hgb.typed_table(rows)
+    write_document(tmp_path / "DBLP.json", measured("DBLP", [0.7, 0.7], [0.6, 0.6]))
+    assert "above on 2 of 2 (the bar: 2 of 3, met)" in hgb.typed_table(tmp_path)
     assert table.rstrip().endswith("    python -m x")
 
 

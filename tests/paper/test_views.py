@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from gcnii.files import write_document
 from gcnii_paper import views
 
 
@@ -46,7 +47,7 @@ def test_the_default_is_measured_beside_trees_and_an_mlp(folder):
         assert row["width"] > 0
 
 
-def test_the_table_says_which_bars_are_met():
+def test_the_table_says_which_bars_are_met(tmp_path):
     def table(r2, coverage):
         row = {
             "r2": r2,
@@ -57,7 +58,8 @@ def test_the_table_says_which_bars_are_met():
             "width": 1.0,
         }
         about = {"graph": "g", "effort": "quick", "command": "python -m x", "seconds": 9.0}
-        return views.views_table(about | {"splits": [row, row | {"r2": r2 + 0.02}]})
+        measured = about | {"splits": [row, row | {"r2": r2 + 0.02}]}
+        return views.views_table(write_document(tmp_path / "x.json", measured))
 
     said = table(0.9, 0.9)
     assert "|0|0.900|0.600|0.500|0.900|0.900|1.000|" in said

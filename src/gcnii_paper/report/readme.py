@@ -14,13 +14,13 @@ from gcnii.report.tables import markdown_table
 from gcnii.targets.scores import percent
 from gcnii.train.recipe import Recipe
 from gcnii.tuning.question import BASELINES, OF_VIEWS
-from gcnii_paper.ablating import ablation_tables, read_ablations
-from gcnii_paper.calibrating import calibration_table, read_calibrations
+from gcnii_paper.ablating import ablation_tables
+from gcnii_paper.calibrating import calibration_table
 from gcnii_paper.defaults import defaults_tables, points_table, read_defaults
 from gcnii_paper.documents import read_folder
-from gcnii_paper.explaining import explaining_table, read_measured
-from gcnii_paper.hgb import read_typed, typed_table
-from gcnii_paper.rare import rare_table, read_rare
+from gcnii_paper.explaining import explaining_table
+from gcnii_paper.hgb import typed_table
+from gcnii_paper.rare import rare_table
 from gcnii_paper.report.beyond import findings_table, section
 from gcnii_paper.report.figures import draw_depth
 from gcnii_paper.report.markdown import results_page, scores_table
@@ -35,7 +35,7 @@ from gcnii_paper.report.performance import (
 from gcnii_paper.report.scale import draw_growth, read_scale, scale_tables
 from gcnii_paper.standing import BeyondRow, beyond_rows, read_findings
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
-from gcnii_paper.views import read_views, views_table
+from gcnii_paper.views import views_table
 
 _TESTED = {"test_mean": (float, NOTHING), "test_std": (float, NOTHING), "test": list}
 SHAPE = {
@@ -53,13 +53,9 @@ SHAPE = {
 HEADS = ("graph", "metric", "settings tried", "winner", "val", "test", *BASELINES, "seconds")
 
 
-def read_studies(folder: Path) -> list[Document]:
-    """The studies in a folder, in the order of their names."""
-    return [*read_folder(folder, SHAPE, "study", dict).values()]
-
-
-def tuning_table(studies: list[Document]) -> str:
+def tuning_table(folder: Path) -> str:
     """What `gcnii tune` reached: one row for each study, and the command behind each."""
+    studies = read_folder(folder, SHAPE, "study", dict).values()
     table = markdown_table(HEADS, map(_cells, studies))
     devices = ", ".join(sorted({study["device"] for study in studies}))
     about = (
@@ -121,17 +117,17 @@ def update_readme(root: Path) -> list[Path]:
         "docs/evidence/performance.md": [findings(bench), speed_tables(read_records(bench))],
         "docs/understand/over-smoothing.md": [visit_markdown(results / "doctor" / "cora.json")],
         "docs/evidence/answers.md": [
-            calibration_table(read_calibrations(results / "calibration")),
-            explaining_table(read_measured(results / "explain" / "cora.json")),
-            rare_table(read_rare(results / "rare")),
+            calibration_table(results / "calibration"),
+            explaining_table(results / "explain" / "cora.json"),
+            rare_table(results / "rare" / "default.json"),
         ],
         "docs/evidence/own-tables.md": [
-            views_table(read_views(results / "views")),
-            typed_table(read_typed(results / "typed")),
+            views_table(results / "views" / "twitch-engb.json"),
+            typed_table(results / "typed"),
         ],
         "docs/evidence/beyond.md": [
             findings_table(read_findings(beyond / "studies")),
-            ablation_tables(read_ablations(beyond / "ablation")),
+            ablation_tables(beyond / "ablation"),
         ],
         "docs/evidence/scale.md": [
             scale_tables(bench),
@@ -140,7 +136,7 @@ def update_readme(root: Path) -> list[Path]:
         "docs/understand/defaults.md": [points_table()],
         "docs/evidence/settings.md": [
             defaults_tables(read_defaults(results / "defaults")),
-            tuning_table(read_studies(results / "tuning")),
+            tuning_table(results / "tuning"),
             consistency_table(results / "consistency"),
         ],
     }

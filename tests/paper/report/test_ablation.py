@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gcnii_paper.ablating import ablation_tables, read_ablations
+from gcnii_paper.ablating import ablation_tables
 
 
 def row(val, test=(0.5, 0.5)):
@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def test_differences_are_paired_and_a_dot_marks_the_record_s_own_value(folder):
-    lines = ablation_tables(read_ablations(folder)).splitlines()
+    lines = ablation_tables(folder).splitlines()
     assert lines[0] == "|Validation|texas|wisconsin|"
     assert lines[2] == "|the record|80.0|40.0|"
     assert lines[3] == "|head last|-25.0 ± 5.0|●|"  # -0.2 and -0.3
@@ -34,7 +34,7 @@ def test_differences_are_paired_and_a_dot_marks_the_record_s_own_value(folder):
 
 
 def test_attention_by_depth_has_a_table_of_its_own_and_every_command_is_printed(folder):
-    text = ablation_tables(read_ablations(folder))
+    text = ablation_tables(folder)
     assert "|2 layers|80.0|80.0 ± 14.1|3|" in text
     assert text.endswith(
         "    python ablate texas\n    python ablate wisconsin\n    python ablate cora-by-depth\n"
@@ -42,4 +42,4 @@ def test_attention_by_depth_has_a_table_of_its_own_and_every_command_is_printed(
 
 
 def test_without_measurements_there_is_nothing_to_show(tmp_path):
-    assert ablation_tables(read_ablations(tmp_path)) == "\n"
+    assert ablation_tables(tmp_path) == "\n"
