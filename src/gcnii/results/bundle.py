@@ -75,11 +75,11 @@ from gcnii.results.result import Result
 from gcnii.results.trained import Origin, Trained
 from gcnii.targets import target_of
 from gcnii.targets.target import HALF
-from gcnii.train.adam import Stack
 from gcnii.train.checkpoint import Checkpoint, before, remove, training_identity, write_tensors
 from gcnii.train.clusters import cutter
 from gcnii.train.features import WIDTHS, Scaling
 from gcnii.train.plan import AUTO, Plan, make_plan
+from gcnii.train.replicas import Stack
 from gcnii.train.stopping import Run
 
 FORMAT, COMBINED = 1, 2  # of run.json: of one model, and of an ensemble

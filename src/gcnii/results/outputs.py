@@ -19,7 +19,7 @@ from gcnii.graph import Graph
 from gcnii.nn import Model
 from gcnii.targets.numbers import in_units
 from gcnii.targets.target import Bools
-from gcnii.train.adam import Stack
+from gcnii.train.replicas import Stack
 from gcnii.train.stopping import Run
 from gcnii.train.task import LightTask, Task
 

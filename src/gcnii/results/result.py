@@ -23,11 +23,11 @@ from gcnii.results.trained import Answered, Floats, Origin, Probabilities, Train
 from gcnii.targets import LabelTarget, Numbers, target_of
 from gcnii.targets.scores import mean_and_spread
 from gcnii.targets.target import LEAST, Bools
-from gcnii.train.adam import Stack
 from gcnii.train.features import Scaling
 from gcnii.train.hardware import choose_device
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import Recipe, in_force
+from gcnii.train.replicas import Stack
 from gcnii.train.stopping import Run
 from gcnii.train.task import LightTask, Task, learnt
 

@@ -35,10 +35,10 @@ from gcnii.files import (
     remove_stale,
 )
 from gcnii.graph import Graph
-from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
+from gcnii.train.replicas import MOMENTS, Stack
 from gcnii.train.stopping import Patience, Run
 
 WHOLE = dict.fromkeys(("seed", "split", "best_epoch", "epochs", "fresh_epoch", "stale"), int)

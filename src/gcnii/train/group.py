@@ -30,12 +30,11 @@ from gcnii.errors import GcniiError, InputError, notice
 from gcnii.files import document_key
 from gcnii.kernels import Beside
 from gcnii.targets.objective import Objective
-from gcnii.train.adam import MOMENTS, Stack
 from gcnii.train.batches import Batch
 from gcnii.train.callbacks import Callback, EpochMeasures, EpochReport, StopTraining
 from gcnii.train.checkpoint import Checkpoint, remove, training_identity
 from gcnii.train.hardware import arithmetic, epochs_per_sync, held_how, is_gpu
-from gcnii.train.replicas import Replicas
+from gcnii.train.replicas import MOMENTS, Replicas, Stack
 from gcnii.train.stopping import Measures, Run, StoppingState
 from gcnii.train.task import Task
 
