@@ -151,9 +151,8 @@ def _print_beyond(
     chosen: Sequence[beyond.BestKnown], found: Sequence[MeasuredCell], as_json: bool
 ) -> None:
     from gcnii.cli.terminal import table_console
-    from gcnii_paper.report.beyond import notes_on, terminal_table
     from gcnii_paper.report.markdown import as_json as document
-    from gcnii_paper.standing import RULE, beyond_rows
+    from gcnii_paper.standing import RULE, beyond_rows, notes_on, terminal_table
 
     rows = beyond_rows(found, chosen)
     if as_json:

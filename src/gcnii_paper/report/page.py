@@ -29,8 +29,8 @@ from gcnii.report.figures import inline_svg, is_figure, save
 from gcnii.report.html import is_page, one_file
 from gcnii.report.tables import markdown_table
 from gcnii.targets.scores import percent
+from gcnii_paper import standing as told
 from gcnii_paper.documents import read_folder
-from gcnii_paper.report import beyond as told
 from gcnii_paper.report.figures import PaperFigure, figures
 from gcnii_paper.report.grid import MARKS, grid
 from gcnii_paper.report.markdown import takeaway

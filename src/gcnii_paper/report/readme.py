@@ -21,7 +21,6 @@ from gcnii_paper.documents import read_folder
 from gcnii_paper.explaining import explaining_table
 from gcnii_paper.hgb import typed_table
 from gcnii_paper.rare import rare_table
-from gcnii_paper.report.beyond import findings_table, section
 from gcnii_paper.report.figures import draw_depth
 from gcnii_paper.report.markdown import results_page, scores_table
 from gcnii_paper.report.page import visit_markdown
@@ -33,7 +32,7 @@ from gcnii_paper.report.performance import (
     speed_tables,
 )
 from gcnii_paper.report.scale import draw_growth, read_scale, scale_tables
-from gcnii_paper.standing import BeyondRow, beyond_rows, read_findings
+from gcnii_paper.standing import BeyondRow, beyond_rows, findings_table, read_findings, section
 from gcnii_paper.tables.cells import MeasuredCell, read_cells
 from gcnii_paper.views import views_table
 

@@ -14,11 +14,18 @@ from gcnii.errors import InputError
 from gcnii.train.plan import make_plan
 from gcnii.train.presets import records
 from gcnii.tuning.question import GOOD
-from gcnii_paper.report.beyond import findings_table, section
 from gcnii_paper.report.grid import grid
 from gcnii_paper.report.markdown import takeaway
 from gcnii_paper.report.page import page
-from gcnii_paper.standing import RunScores, beyond_rows, gain, read_findings, stands
+from gcnii_paper.standing import (
+    RunScores,
+    beyond_rows,
+    findings_table,
+    gain,
+    read_findings,
+    section,
+    stands,
+)
 from gcnii_paper.tables.beyond import BEST, KNOWN, NAME, BestKnown, choose_best
 from gcnii_paper.tables.cells import MeasuredCell
 from gcnii_paper.tables.registry import CELLS, TITLES, cells_of

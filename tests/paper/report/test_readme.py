@@ -14,7 +14,6 @@ import pytest
 from support.made_up_cells import around, measured
 
 from gcnii_paper.defaults import defaults_tables, points_table, read_defaults
-from gcnii_paper.report.beyond import findings_table
 from gcnii_paper.report.figures import LINES, draw_depth
 from gcnii_paper.report.grid import notes
 from gcnii_paper.report.markdown import results_page, scores_table
@@ -34,7 +33,7 @@ from gcnii_paper.report.readme import (
     tuning_table,
     update_readme,
 )
-from gcnii_paper.standing import beyond_rows, read_findings
+from gcnii_paper.standing import beyond_rows, findings_table, read_findings
 from gcnii_paper.tables.cells import read_cells
 from gcnii_paper.tables.printed import DEPTHS
 
