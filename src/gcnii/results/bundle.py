@@ -54,20 +54,15 @@ from gcnii.files import (
 )
 from gcnii.graph import Graph
 from gcnii.graph.columns import COLUMN, Columns
-from gcnii.members.linear import Linear
-from gcnii.members.propagation import CorrectAndSmooth, LabelPropagation
-from gcnii.members.trees import Trees
 from gcnii.results.card import card
 from gcnii.results.ensemble import (
     BESIDE,
+    FITTED,
     Blend,
-    Boosted,
     Ensemble,
     Fitted,
     Member,
     Networks,
-    Propagated,
-    Regressed,
     Smoothed,
 )
 from gcnii.results.provenance import git_state
@@ -150,7 +145,6 @@ SHAPE = EITHER | {
     "curves_sha256": Maybe(str),
     "card_sha256": Maybe(str),
 }
-KINDS = {Boosted.kind, Regressed.kind, Propagated.kind, Smoothed.kind}
 ENSEMBLE = EITHER | {
     "recipe": dict,  # checked by Recipe
     "metric": str,
@@ -160,12 +154,12 @@ ENSEMBLE = EITHER | {
     "departed": [dict],
     "losses": [SCORE],
     "beside": Maybe([Only(dict.fromkeys(BESIDE, float))]),
-    "members": [Only({"name": str, "kind": {Networks.kind, *KINDS}, "sha256": str})],
+    "members": [Only({"name": str, "kind": {Networks.kind, *FITTED}, "sha256": str})],
     "blends": [Only({"rows": [int], "weights": [float]})],
     "scores": Maybe(str),  # when they were measured
     "card_sha256": str,
 }
-FITTED = {"kind": KINDS, "runs": [Only(RUN)], "each": [dict], "base": Maybe(str)}
+MEMBER_SHAPE = {"kind": set(FITTED), "runs": [Only(RUN)], "each": [dict], "base": Maybe(str)}
 
 
 def read_record(folder: Path) -> Document:
@@ -754,21 +748,17 @@ def read_member(
     if not (place / MEMBER).exists():
         return None
     with refusing(place / MEMBER):
-        document = read_document(place / MEMBER, FITTED, "member of an ensemble", dict)
+        document = read_document(place / MEMBER, MEMBER_SHAPE, "member of an ensemble", dict)
         runs, each = tuple(map(_open_run, document["runs"])), document["each"]
         if not runs or len(each) != len(runs):
             raise InputError(f"there are {len(runs)} runs and {len(each)} of what answers them")
-        match document["kind"]:
-            case Boosted.kind:
-                return Boosted(place.name, runs, tuple(map(Trees.of, each)))
-            case Regressed.kind:
-                return Regressed(place.name, runs, tuple(map(Linear.of, each)))
-            case Propagated.kind:
-                return Propagated(place.name, runs, tuple(map(LabelPropagation.of, each)))
+        kind = FITTED[document["kind"]]
+        own = (place.name, runs, tuple(map(kind.fits.of, each)))
+        if kind is not Smoothed:
+            return kind(*own)
         if document.get("base") not in earlier:
             raise InputError(f"base must be a member, got {document.get('base')!r}")
-        smooth = tuple(map(CorrectAndSmooth.of, each))
-        return Smoothed(place.name, runs, smooth, earlier[document["base"]])
+        return Smoothed(*own, earlier[document["base"]])
 
 
 def run_folder(graph: Graph, plan: Plan) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import nan
 from statistics import fmean
-from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,10 +166,12 @@ class Said:
 class Fitted(Member, Generic[Fit]):
     """A member that is no network, each of whose runs is kept as JSON.
 
+    fits  the class of what answers for a run
     each  what answers for each run
     said  what they say of the training graph, where it is at hand
     """
 
+    fits: ClassVar[type[Any]]
     name: str
     runs: tuple[Run, ...]
     each: tuple[Fit, ...]
@@ -218,7 +220,7 @@ class Fitted(Member, Generic[Fit]):
 class Boosted(Fitted[Trees]):
     """Trees."""
 
-    kind = "trees"
+    kind, fits = "trees", Trees
 
     @property
     def sees(self) -> Sees:
@@ -237,7 +239,7 @@ class Boosted(Fitted[Trees]):
 class Regressed(Fitted[Linear]):
     """Linear regression of numbers."""
 
-    kind = "linear regression"
+    kind, fits = "linear regression", Linear
     sees: ClassVar[Sees] = "features"
 
     def answer(self, i: int, asked: Asked) -> Probabilities:
@@ -249,7 +251,7 @@ class Regressed(Fitted[Linear]):
 class Propagated(Fitted[LabelPropagation]):
     """Label propagation."""
 
-    kind = "label propagation"
+    kind, fits = "label propagation", LabelPropagation
     sees: ClassVar[Sees] = "graph"
     needs_labels = True
 
@@ -263,7 +265,7 @@ class Propagated(Fitted[LabelPropagation]):
 class Smoothed(Fitted[CorrectAndSmooth]):
     """Correct & Smooth over the answers of another member."""
 
-    kind = "correct and smooth"
+    kind, fits = "correct and smooth", CorrectAndSmooth
     sees: ClassVar[Sees] = "graph and features"
     needs_labels = True
     base: Member
@@ -279,6 +281,11 @@ class Smoothed(Fitted[CorrectAndSmooth]):
             return None
         said = asked.of(self.base)
         return None if said is None else self.each[i](said[i], asked.graph, known)
+
+
+FITTED: dict[str, type[Fitted[Any]]] = {
+    one.kind: one for one in (Boosted, Regressed, Propagated, Smoothed)
+}
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from gcnii.results.ensemble import (
     Blend,
     Boosted,
     Ensemble,
+    Fitted,
     Member,
     Networks,
-    Propagated,
     Regressed,
     Smoothed,
 )
@@ -122,16 +122,15 @@ class _Again:
                 return self._networks(one, kept, runs, place)
             case Boosted():
                 return self._trees(one, kept, runs)
-            case Regressed():
-                split = self.whole.splits[0]
-                lines = (Linear.fit(self.whole, split, one.each[row]) for row in self.rows)
-                return Regressed(one.name, _typical(runs), tuple(lines))
-            case Propagated():
+            case Fitted():
                 each = tuple(one.each[row] for row in self.rows)
-                return Propagated(one.name, _typical(runs), each)
-            case Smoothed():
-                smooth = tuple(one.each[row] for row in self.rows)
-                return Smoothed(one.name, _typical(runs), smooth, earlier[one.base.name])
+                if isinstance(one, Regressed):
+                    split = self.whole.splits[0]
+                    each = tuple(Linear.fit(self.whole, split, line) for line in each)
+                again = replace(one, runs=_typical(runs), each=each, said=None)
+                if isinstance(again, Smoothed):
+                    return replace(again, base=earlier[again.base.name])
+                return again
         raise AssertionError(f"{one.name} is of a kind that is not known")
 
     def _networks(
