@@ -41,7 +41,7 @@ def test_every_key_of_a_bundles_record_is_named_and_no_other(tmp_path):
 
 
 def test_every_key_of_an_ensembles_record_is_named():
-    keys = {*bundle.ENSEMBLE, "format", "seal", *bundle.FITTED}
+    keys = {*bundle.ENSEMBLE, "format", "seal", *bundle.MEMBER_SHAPE}
     assert keys <= named(section("Bundle of an ensemble"))
 
 
