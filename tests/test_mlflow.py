@@ -53,6 +53,16 @@ def test_train_logs_its_curves(mlflow, pets, tmp_path):
     assert [point.step for point in curve] == [0, 1, 2]
 
 
+def test_what_is_to_be_predicted_and_when_nodes_came_need_not_be_known():
+    nodes = pd.DataFrame({"id": range(40), "x": range(40), "views": range(40), "since": range(40)})
+    edges = pd.DataFrame({"source": range(39), "target": range(1, 40)})
+    graph = gcnii.from_frames(nodes, edges, target="views", time="since")
+    result = gcnii.fit(graph, "gcnii", layers=2, epochs=3)
+    tables = {"nodes": nodes[["id", "x"]], "edges": edges}
+    found = gcnii.mlflow.Predictor(result).predict(tables)
+    assert found["value(views)"].to_list() == result.predict(gcnii.from_frames(**tables)).tolist()
+
+
 def test_tables_of_other_names_are_refused():
     with pytest.raises(InputError, match="predict takes two data frames"):
         gcnii.mlflow.Predictor(None).predict({"rows": 1})

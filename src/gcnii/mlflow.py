@@ -20,8 +20,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gcnii import __version__
-from gcnii.data.converters.frames import from_frames
+from gcnii.data.converters.frames import open_frames
+from gcnii.data.tables.assemble import assemble
 from gcnii.errors import InputError
+from gcnii.inference.new_nodes import reading_of
 from gcnii.inference.predict import label_table
 from gcnii.results.bundle import open_bundle
 from gcnii.results.trained import Trained
@@ -100,10 +102,9 @@ class Predictor:
         if not isinstance(tables, Mapping) or set(tables) != {"nodes", "edges"}:
             raise InputError('predict takes two data frames, {"nodes": …, "edges": …}')
         origin = self.result.origin
-        known = {"directed": True} if origin.directed else {}
-        options = {**known, **origin.loaded_with}
-        graph = from_frames(tables["nodes"], tables["edges"], **options)  # type: ignore[arg-type]
-        return label_table(self.result, graph)
+        reading = reading_of(origin.loaded_with, origin.directed)
+        found = open_frames(tables["nodes"], tables["edges"], reading, origin.columns)
+        return label_table(self.result, assemble(*found, "graph"))
 
 
 def _load_pyfunc(path: str) -> Predictor:

@@ -7,7 +7,7 @@ them its own label a little; the table of the old nodes is `label_table`'s.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -171,10 +171,8 @@ class OldNodes:
 
     @cached_property
     def reading(self) -> Reading:
-        """The columns' roles are called as in the training."""
-        loaded = self.graph.loaded_with
-        options = {name: loaded[name] for name in ROLES if name in loaded}
-        return Reading.of(**options, directed=self.graph.directed)
+        """How the training graph's tables were read."""
+        return reading_of(self.graph.loaded_with, self.graph.directed)
 
     def read(self, nodes: Nodes, edges: Rows) -> Arrivals:
         """What two tables hold; an error that says all that is wrong with them."""
@@ -239,6 +237,12 @@ class OldNodes:
                 f"{self.graph.name}; rename it"
             ),
         )
+
+
+def reading_of(loaded_with: Mapping[str, object], directed: bool) -> Reading:
+    """The columns' roles are called as in the training."""
+    options = {name: loaded_with[name] for name in ROLES if name in loaded_with}
+    return Reading.of(**options, directed=directed)
 
 
 def refuse_another(result: Trained, graph: Graph) -> None:
