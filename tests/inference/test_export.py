@@ -117,6 +117,13 @@ def test_edges_may_be_given_twice_and_the_other_way_round(graph, other, tmp_path
     assert np.array_equal(answer(path, other)[0], answer(path, replace(other, edges=again))[0])
 
 
+def test_an_edge_of_no_node_is_an_error(graph, other, tmp_path):
+    path = export_onnx(trained(graph), tmp_path / "model.onnx")
+    edges = np.c_[other.edges, [0, other.n]]
+    with pytest.raises(Exception, match="indices element out of data bounds, idx=97"):
+        answer(path, other, edges=edges)
+
+
 @pytest.mark.parametrize("scale", ["none", "standard", "columns", "rows", "length", "quantile"])
 def test_the_file_scales_features(scale, graph, other, tmp_path):
     agree(trained(graph, scale=scale), other, tmp_path)

@@ -270,12 +270,13 @@ class _Drawing:
     def _of_edges(self, recipe: Recipe) -> Matrix:
         """P, of edges in any order, some of them repeated."""
         add, n, origin = self.graph.add, self.n, self.result.origin
-        edges = self.graph.input("edges", np.int64, (2, "m"))
+        nodes = add("Range", 0, add("Squeeze", n), 1)
+        # The same numbers, or an error where there is no such node.
+        edges = add("Gather", nodes, self.graph.input("edges", np.int64, (2, "m")))
         u, v = (add("Gather", edges, np.array(i), axis=0) for i in (0, 1))
         direction = recipe.direction if origin.directed else "both"
         u, v = (v, u) if direction == "in" else (u, v)
-        diagonal = add("Range", 0, add("Squeeze", n), 1)
-        codes = [u * n + v, *([v * n + u] if direction == "both" else []), diagonal * n + diagonal]
+        codes = [u * n + v, *([v * n + u] if direction == "both" else []), nodes * n + nodes]
         unique, _, place, _ = self.graph.add_several(
             "Unique", 4, add("Concat", *codes, axis=0), sorted=1
         )
