@@ -111,13 +111,9 @@ def _written(result: Trained, inputs: Inputs, networks: bool) -> bytes:
         P, target = answers if T is None else drawing.tempered(answers, T), result.label_target
         graph.output("probabilities", P.cast(np.float32), ("n", k))
         graph.output("labels", drawing.labels(P, target), ("n",) if target.exclusive else ("n", k))
-    metadata = drawing.metadata() | {"networks": json.dumps(_weights(each))}
+    mean = [{"network": one.title, "run": i, "weight": weight} for weight, one, i in each]
+    metadata = drawing.metadata() | {"networks": json.dumps(mean)}
     return bytes(graph.model(repr(result), drawing.about(), metadata).SerializeToString())
-
-
-def _weights(each: list[Network]) -> list[dict[str, object]]:
-    """What each run counts in the mean, for the metadata."""
-    return [{"network": one.title, "run": i, "weight": weight} for weight, one, i in each]
 
 
 def _networks(result: Trained, alone: bool) -> tuple[list[Network], float | None]:
@@ -133,8 +129,8 @@ def _networks(result: Trained, alone: bool) -> tuple[list[Network], float | None
     able = [(one, weight) for one, weight in pairs if isinstance(one, Networks)]
     others = [one for one, _ in pairs if not isinstance(one, Networks)]
     trees = [one.name for one in others if not one.needs_labels]
+    names = some_of([one.name for one in others])
     if not able or (trees and not alone):
-        names = some_of([one.name for one in others])
         remedy = "export one network (--member; in Python, result.member(name))"
         if able:
             remedy += ", or the networks alone (--networks; in Python, networks=True)"
@@ -142,7 +138,6 @@ def _networks(result: Trained, alone: bool) -> tuple[list[Network], float | None
             f"only networks can be exported, and this ensemble answers with {names}; {remedy}"
         )
     if others:
-        names = some_of([one.name for one in others])
         notice(f"left out of the file: {names}; the others answer, as they do for another graph")
     total = sum(weight for _, weight in able)
     count = len(blend.rows)

@@ -11,7 +11,7 @@ import sys
 import warnings
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
@@ -213,9 +213,8 @@ def create(service: Service) -> FastAPI:
         redirect_slashes=False,  # to an address that the client would choose
         responses=REFUSALS,
     )
-    app.add_exception_handler(InputError, _refused)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(Busy, _refused)
+    for kind in (InputError, HTTPException, Busy):
+        app.add_exception_handler(kind, _refused)
     app.add_exception_handler(Exception, _failed)
     _add_answers(app, service)
     _add_about(app, service)
@@ -263,7 +262,7 @@ def _add_answers(app: FastAPI, service: Service) -> None:
             return served.explanation(asked.id, asked.label, asked.against, asked.top)
 
         found, notes = await service.work(service.slow, answer)
-        return _json({"model": served.name, "explanation": found, "notes": notes})
+        return as_json({"model": served.name, "explanation": found, "notes": notes})
 
 
 def _add_about(app: FastAPI, service: Service) -> None:
@@ -282,12 +281,12 @@ def _add_about(app: FastAPI, service: Service) -> None:
     @app.get("/model")
     async def model() -> Response:
         """What is served: the model, its score, classes, and columns."""
-        return _json(service.served.about)
+        return as_json(service.served.about)
 
     @app.get("/health")
     async def health() -> Response:
         """Whether it answers."""
-        return _json({"status": "ok"})
+        return as_json({"status": "ok"})
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
@@ -365,28 +364,28 @@ async def _read(request: Request, kind: type[Asked]) -> Asked:
 def _answers(request: Request, document: Document) -> Response:
     """As Arrow, where that is what the client accepts; else as JSON."""
     if ARROW not in request.headers.get("accept", ""):
-        return _json(document)
+        return as_json(document)
     about = {name: one for name, one in document.items() if name != "answers"}
     heads = {"X-Gcnii": json.dumps(about, ensure_ascii=True)}
     return Response(to_arrow(document["answers"]), media_type=ARROW, headers=heads)
 
 
-def _json(document: object, status: int = 200) -> Response:
-    # In ASCII, so that half a surrogate pair, which a name can have, can be sent, too.
-    return Response(json.dumps(document, allow_nan=False), status, media_type=JSON)
+def as_json(
+    document: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An answer in ASCII, so that half a surrogate pair, which a name can have, can be sent."""
+    return Response(json.dumps(document, allow_nan=False), status, headers, JSON)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         more = "" if error.status_code == 415 else "; see /openapi.json"
-        answer = _json({"error": f"{error.detail}{more}"}, error.status_code)
-        answer.headers.update(error.headers or {})
-        return answer
+        return as_json({"error": f"{error.detail}{more}"}, error.status_code, error.headers)
     status, said = 503 if isinstance(error, Busy) else 422, str(error)
     if isinstance(error, DataError) and len(error.problems) > 1:
         said = f"{one_line(error.problems[0])} ({len(error.problems) - 1} more)"
-    return _json({"error": said}, status)
+    return as_json({"error": said}, status)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return _json({"error": "the server failed; its log says why"}, 500)
+    return as_json({"error": "the server failed; its log says why"}, 500)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import sys
 import time
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from gcnii.serving.app import Service
+from starlette.exceptions import HTTPException
+
+from gcnii.serving.app import Service, as_json
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 OPEN = ("/", "/health")  # without a token: the page asks for it, and has no answers itself
 KNOWN = (*OPEN, "/predict", "/predict_new", "/explain", "/model", "/metrics", "/openapi.json")
 DROPPED, PAUSE = 10, 1.0  # times the limit of a body; seconds without a byte
-
-
-class Refused(Exception):
-    """A status and a sentence."""
-
-    def __init__(self, status: int, sentence: str):
-        super().__init__(sentence)
-        self.status = status
 
 
 class Guard:
@@ -72,10 +65,12 @@ class Guard:
             seconds = self.service.limits.seconds
             body = await asyncio.wait_for(self._body(scope, receive), seconds)
         except TimeoutError:
-            return await _refuse(send, 408, "the body did not come in time; send it faster")
-        except Refused as error:
+            slow = as_json({"error": "the body did not come in time; send it faster"}, 408)
+            return await slow(scope, receive, send)
+        except HTTPException as error:
             await self._drop(scope, receive)
-            return await _refuse(send, error.status, str(error))
+            refusal = as_json({"error": error.detail}, error.status_code, error.headers)
+            return await refusal(scope, receive, send)
         sent = False
 
         async def again() -> Message:
@@ -93,26 +88,24 @@ class Guard:
             host = headers.get(b"host", b"").decode("latin-1").lower()
             name = host[1:].partition("]")[0] if host[:1] == "[" else host.partition(":")[0]
             if not is_loopback(name):
-                raise Refused(421, "this server is called localhost or 127.0.0.1")
+                raise HTTPException(421, "this server is called localhost or 127.0.0.1")
         elif scope["path"] not in OPEN:
             kind, _, given = headers.get(b"authorization", b"").partition(b" ")
             right = hmac.compare_digest(given.strip(), self.token)
             if kind.lower() != b"bearer" or not right:
-                raise Refused(401, "send the token: Authorization: Bearer TOKEN")
+                said = "send the token: Authorization: Bearer TOKEN"
+                raise HTTPException(401, said, {"WWW-Authenticate": "Bearer"})
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        most, parts, size = self.service.limits.body, list[bytes](), 0
-        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-        if lengths and int(lengths[0]) > most:
-            raise Refused(413, f"the body may have {most:,} bytes at most; ask several times")
-        while True:
+        most, body = self.service.limits.body, bytearray()
+        said = int(dict(scope["headers"]).get(b"content-length", 0))
+        message: Message = {"more_body": True}
+        while message.get("more_body", False) and max(said, len(body)) <= most:
             message = await receive()
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > most:
-                raise Refused(413, f"the body may have {most:,} bytes at most; ask several times")
-            if not message.get("more_body", False):
-                return b"".join(parts)
+            body += message.get("body", b"")
+        if max(said, len(body)) > most:
+            raise HTTPException(413, f"the body may have {most:,} bytes at most; ask several times")
+        return bytes(body)
 
     async def _drop(self, scope: Scope, receive: Receive) -> None:
         """Read on, for clients that listen to nothing while they send; but not for ever."""
@@ -133,12 +126,3 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-async def _refuse(send: Send, status: int, sentence: str) -> None:
-    body = json.dumps({"error": sentence}).encode()
-    heads = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if status == 401:
-        heads.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": heads})
-    await send({"type": "http.response.body", "body": body})
