@@ -155,6 +155,13 @@ def test_what_is_not_arrow_gets_a_sentence(client):
     assert b"expected 2 Arrow IPC streams (nodes, edges), and the one of nodes cannot" in found
 
 
+def test_a_stream_too_many_is_refused(client):
+    table = pa.table({"node": ["a 1"]})
+    status, found, _ = client.send("/predict", streams(table, table), ARROW)
+    assert status == 422
+    assert b"expected 1 Arrow IPC stream (nodes), and there is more after that" in found
+
+
 def test_another_graph_is_answered_but_takes_no_new_nodes(starting, graph, result, row):
     other = graph.with_splits([])
     with pytest.warns(UserWarning, match="^no new nodes are answered: new nodes join the graph"):

@@ -114,6 +114,8 @@ def of_arrow(body: bytes, names: Sequence[str], limits: Limits) -> list[dict[str
     except ImportError:
         raise InputError("Arrow needs pyarrow on the server, which has none; send JSON") from None
     reader, found = pa.BufferReader(body), list[dict[str, list[Cell]]]()
+    s = "s" if len(names) > 1 else ""
+    expected = f"expected {len(names)} Arrow IPC stream{s} ({', '.join(names)})"
     for name in names:
         try:
             _refuse_compressed(reader, name)
@@ -128,9 +130,10 @@ def of_arrow(body: bytes, names: Sequence[str], limits: Limits) -> list[dict[str
             raise
         except (pa.ArrowException, OSError, ValueError, OverflowError, IndexError) as error:
             raise InputError(
-                f"expected {len(names)} Arrow IPC stream{'s' if len(names) > 1 else ''} "
-                f"({', '.join(names)}), and the one of {name} cannot be read: {_first(error)}"
+                f"{expected}, and the one of {name} cannot be read: {_first(error)}"
             ) from None
+    if reader.tell() < len(body):
+        raise InputError(f"{expected}, and there is more after that")
     return found
 
 
