@@ -44,6 +44,16 @@ def test_a_logged_model_opens_and_predicts_on_tables(mlflow, pets, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_model_goes_into_the_run_that_logged_its_training(mlflow, pets):
+    with mlflow.start_run() as run:
+        result = gcnii.fit(pets, "gcnii", layers=2, epochs=3, callbacks=[gcnii.mlflow.MlflowLog()])
+        gcnii.mlflow.log_model(result)
+    logged = mlflow.get_run(run.info.run_id).data
+    assert {"test", "seed-0/val_loss"} <= logged.metrics.keys()
+    assert logged.params["layers"] == "2"
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_train_logs_its_curves(mlflow, pets, tmp_path):
     answer = call("train", "pets", *SMALL, "--runs", 2, "--log", "mlflow", cwd=tmp_path)
     assert answer.code == 0, answer.err

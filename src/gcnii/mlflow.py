@@ -55,6 +55,7 @@ def log_model(result: Trained, name: str = "model", **options: object) -> str:
         The address of the model, for `load_model`.
     """
     mlflow = _mlflow()
+    run = mlflow.active_run() or mlflow.start_run()
     with tempfile.TemporaryDirectory() as folder:
         result.save(Path(folder) / BUNDLE)
         made = mlflow.pyfunc.log_model(
@@ -64,7 +65,9 @@ def log_model(result: Trained, name: str = "model", **options: object) -> str:
             pip_requirements=[f"gcnii=={__version__}"],
             **options,
         )
-    mlflow.log_params({"model": result.model, "metric": result.metric, **result.in_force()})
+    settings = {"model": result.model, "metric": result.metric, **result.in_force()}
+    there = mlflow.get_run(run.info.run_id).data.params  # of its training, which MLflow keeps
+    mlflow.log_params({name: one for name, one in settings.items() if name not in there})
     scores = {"test": result.test.mean(), "val": result.val.mean()}
     mlflow.log_metrics({name: float(one) for name, one in scores.items() if isfinite(one)})
     return str(made.model_uri)
