@@ -249,21 +249,17 @@ class _Drawing:
             )
             self.P.setdefault(key, Matrix(self.n, rows, columns, values.cast(_type(recipe))))
         elif key not in self.P:
-            self._refuse_edges(recipe)
             self.P[key] = self._of_edges(recipe)
         return self.P[key]
 
-    def _refuse_edges(self, recipe: Recipe) -> None:
-        names = {"diffusion": recipe.diffusion, "geometry": recipe.geometry}
-        for name, value in names.items():
-            if value != "none":
+    def _of_edges(self, recipe: Recipe) -> Matrix:
+        """P, of edges in any order, some of them repeated."""
+        for name in ("diffusion", "geometry"):
+            if (value := getattr(recipe, name)) != "none":
                 raise InputError(
                     f"P with {name} {value} cannot be made in the file; let it take P's entries: "
                     "inputs matrix (--inputs matrix)"
                 )
-
-    def _of_edges(self, recipe: Recipe) -> Matrix:
-        """P, of edges in any order, some of them repeated."""
         add, n, origin = self.graph.add, self.n, self.result.origin
         nodes = add("Range", 0, add("Squeeze", n), 1)
         # The same numbers, or an error where there is no such node.

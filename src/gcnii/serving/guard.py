@@ -71,14 +71,10 @@ class Guard:
             await self._drop(scope, receive)
             refusal = as_json({"error": error.detail}, error.status_code, error.headers)
             return await refusal(scope, receive, send)
-        sent = False
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def again() -> Message:
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return whole.pop() if whole else await receive()
 
         await self.app(scope, again, send)
 

@@ -76,7 +76,7 @@ def from_query(nodes: str, edges: str, connection: object, **options: object) ->
     for name, query in tables.items():
         if not isinstance(query, str):
             raise InputError(f"{name} must be the text of a query, got {type(query).__name__}")
-    found = [_plain(_answer(connection, query, name), name) for name, query in tables.items()]
+    found = [_plain(_answer(connection, query, name)) for name, query in tables.items()]
     return from_frames(*found, **options)  # type: ignore[arg-type]
 
 
@@ -133,7 +133,7 @@ def _of_rows(names: Sequence[str], rows: Sequence[Sequence[object]], name: str) 
     return pa.Table.from_arrays(arrays, names=list(names))
 
 
-def _plain(table: pa.Table, name: str) -> pa.Table:
+def _plain(table: pa.Table) -> pa.Table:
     """The table without types that only Arrow has: a UUID is text, others are what they hold."""
     import pyarrow as pa
 
@@ -145,8 +145,5 @@ def _plain(table: pa.Table, name: str) -> pa.Table:
             texts = [cell and str(cell) for cell in column.to_pylist()]
             table = table.set_column(i, field.name, pa.array(texts, pa.string()))
         else:
-            storage = pa.chunked_array(
-                [chunk.storage for chunk in column.chunks], field.type.storage_type
-            )
-            table = table.set_column(i, field.name, storage)
+            table = table.set_column(i, field.name, column.cast(field.type.storage_type))
     return table
