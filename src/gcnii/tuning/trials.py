@@ -241,21 +241,18 @@ def joining(trials: Sequence[Trial], joined: Collection[int], splits: int = 1) -
     return [one for one in [*found.values()][:FINALISTS] if one.number not in joined]
 
 
-def winner_of(trials: Sequence[Trial], model: str | None = None) -> Trial:
-    """The best of all trials, or of one model's."""
-    own = [trial for trial in trials if model in (None, trial.model)]
-    best = ranked(own)
-    if best:
+def winner_of(trials: Sequence[Trial]) -> Trial:
+    """The best of all trials."""
+    if best := ranked(trials):
         return best[0]
-    who = model or "any model"
-    if own and all(trial.outcome == "lost" for trial in own):
+    if trials and all(trial.outcome == "lost" for trial in trials):
         raise NothingFound(
-            f"every training run of {who} diverged or did not fit in memory ({len(own)} settings); "
-            "look for extreme values in the features, or give a smaller lr or width"
+            f"every training run of any model diverged or did not fit in memory ({len(trials)} "
+            "settings); look for extreme values in the features, or give a smaller lr or width"
         )
     raise NothingFound(
-        f"no training run of {who} was finished; give the search more time (a larger budget), or "
-        "fewer models"
+        "no training run of any model was finished; give the search more time (a larger budget), "
+        "or fewer models"
     )
 
 

@@ -40,7 +40,7 @@ from gcnii.nn import GCNII, GCNIIStar, Model
 from gcnii.nn.gcnii import GCNIIConv, GCNIIStarConv
 from gcnii.propagation import Sparse
 
-ALPHA = 0.5  # theorem 2's
+ALPHA, LAM = 0.5, 0.5  # theorem 2's, and any
 EPSILON = 1e-8  # in place of a zero partial sum; a smaller one would be lost to rounding
 SIGNS = torch.tensor([[1, -1], [-1, 1]], dtype=torch.float64)
 
@@ -84,21 +84,17 @@ def coefficients(gamma: Iterable[float], start: float) -> list[float]:
     return c
 
 
-def two_channels(
-    theta: Sequence[float], d: int = 1, *, lam: float = 0.5, epsilon: float = EPSILON
-) -> GCNII:
+def two_channels(theta: Sequence[float], d: int = 1, *, epsilon: float = EPSILON) -> GCNII:
     """A float64 GCNII whose scores are Σ θ_k L̃^k X for any X (n, d); K + 1 layers of width 2d."""
-    return _gcnii([gammas(change_basis(theta), epsilon)], SIGNS, d, lam)
+    return _gcnii([gammas(change_basis(theta), epsilon)], SIGNS, d)
 
 
-def one_channel(
-    theta: Sequence[float], d: int = 1, *, lam: float = 0.5, epsilon: float = EPSILON
-) -> GCNII:
+def one_channel(theta: Sequence[float], d: int = 1) -> GCNII:
     """The same with width d, as in the proof; exact only if every c_l ≥ 0 and X ≥ 0."""
-    return _gcnii([gammas(change_basis(theta), epsilon)], SIGNS[:1, :1], d, lam)
+    return _gcnii([gammas(change_basis(theta))], SIGNS[:1, :1], d)
 
 
-def four_channels(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNII:
+def four_channels(theta: Sequence[float], d: int = 1) -> GCNII:
     """The same with width 4d and without ε, exact for any θ.
 
     c = (c + t) - t, where t_l has the sign of c_l and the size of the largest c.
@@ -107,17 +103,16 @@ def four_channels(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GC
     largest = max(map(abs, c)) or 1.0
     t = [copysign(largest, one) for one in c]
     parts = [one + shift for one, shift in zip(c, t, strict=True)], [-shift for shift in t]
-    return _gcnii([gammas(part, epsilon=0.0) for part in parts], SIGNS, d, lam)
+    return _gcnii([gammas(part, epsilon=0.0) for part in parts], SIGNS, d)
 
 
-def own_alphas(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNII:
+def own_alphas(theta: Sequence[float], d: int = 1) -> GCNII:
     """The same with width 2d, K - 1 layers and an α for each of them, exact for any θ.
 
     One layer more, if the two highest c have opposite signs or K is 1.
     """
     steps = alphas_and_gammas(change_basis(theta))
-    model = GCNII(d, d, layers=len(steps), width=2 * d, alpha=ALPHA, lam=lam, dropout=0.0)
-    _open(model.double().eval(), SIGNS[:, :1], d)
+    model = _opened(GCNII, len(steps), SIGNS[:, :1], d)
     mix = torch.kron(SIGNS, torch.eye(d))
     for conv, (alpha, gamma) in zip(model.convs, steps, strict=True):
         assert isinstance(conv, GCNIIConv)
@@ -142,36 +137,38 @@ def alphas_and_gammas(c: Sequence[float]) -> list[tuple[float, float]]:
     return [*steps[:-1], (steps[-1][0], largest * steps[-1][1])]
 
 
-def horner(theta: Sequence[float], d: int = 1, *, lam: float = 0.5) -> GCNIIStar:
+def horner(theta: Sequence[float], d: int = 1) -> GCNII:
     """A float64 GCNII* whose scores are Σ θ_k L̃^k X for any X (n, d); max(K - 1, 1) layers."""
     top, *rest = reversed(change_basis(theta))
     a, b = ([top, *[1.0] * (len(rest) - 1)], rest) if rest else ([0.0], [top])
-    model = GCNIIStar(d, d, layers=len(b), width=2 * d, alpha=ALPHA, lam=lam, dropout=0.0)
-    _open(model.double().eval(), SIGNS[:, :1], d)
+    model = _opened(GCNIIStar, len(b), SIGNS[:, :1], d)
     mix = torch.kron(SIGNS, torch.eye(d))
     for conv, of_state, of_input in zip(model.convs, a, b, strict=True):
         solve_star(conv, of_state * mix, of_input * mix)
     return model
 
 
-def _gcnii(filters: Sequence[Sequence[float]], mix: Tensor, d: int, lam: float) -> GCNII:
+def _gcnii(filters: Sequence[Sequence[float]], mix: Tensor, d: int) -> GCNII:
     """The sum of filters, each with its γ and its channels, mixed by `mix`, after a zero layer."""
     # (layers, filters)
     steps = torch.tensor([[0.0, *gamma] for gamma in filters], dtype=torch.float64).T
-    channels = steps.shape[1] * len(mix)
-    width = channels * d
-    model = GCNII(d, d, layers=len(steps), width=width, alpha=ALPHA, lam=lam, dropout=0.0)
-    _open(model.double().eval(), SIGNS[: len(mix), :1].repeat(steps.shape[1], 1), d)
+    model = _opened(GCNII, len(steps), SIGNS[: len(mix), :1].repeat(steps.shape[1], 1), d)
     for conv, gamma in zip(model.convs, steps, strict=True):
         solve(conv, torch.kron(torch.kron(2 * gamma.diag(), mix), torch.eye(d)))
     return model
 
 
-def _open(model: GCNII, signs: Tensor, d: int) -> None:
-    """Dense layers that only carry signs (channels, 1): H0 is X⁺ or X⁻, the scores their sum."""
+def _opened(kind: type[GCNII], layers: int, signs: Tensor, d: int) -> GCNII:
+    """A float64 network whose dense layers only carry signs (channels, 1).
+
+    H0 is X⁺ or X⁻, the scores are their sum.
+    """
+    width = len(signs) * d
+    model = kind(d, d, layers=layers, width=width, alpha=ALPHA, lam=LAM, dropout=0.0)
     both = torch.kron(signs, torch.eye(d))
-    solve_dense(model.dense["encode"], both, torch.zeros(1))
+    solve_dense(model.double().dense["encode"], both, torch.zeros(1))
     solve_dense(model.dense["decode"], both.T, torch.zeros(1))
+    return model.eval()
 
 
 @torch.no_grad()

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from gcnii.graph import Graph
 from gcnii.nn import GCNII, GCNIIStar
-from gcnii_paper.theory.filters import SIGNS, solve, solve_dense, solve_star
+from gcnii_paper.theory.filters import LAM, SIGNS, solve, solve_dense, solve_star
 from gcnii_paper.theory.spectrum import Floats, exact_matrix
 
 
@@ -77,7 +77,7 @@ def sparse_coding(n: int = 20, m: int = 16, d: int = 24, nonzero: int = 3, seed:
     return Lasso(B, X @ B.T + 0.01 * random.standard_normal((n, m)), penalty=0.05)
 
 
-def ista_network(problem: Lasso, steps: int, *, alpha: float = 0.1, lam: float = 0.5) -> GCNIIStar:
+def ista_network(problem: Lasso, steps: int, *, alpha: float = 0.1) -> GCNIIStar:
     """A GCNII* in float64 with one layer per step, whose scores are ISTA's iterate.
 
     It takes Y (n, m) as features, on a graph without edges.
@@ -85,7 +85,7 @@ def ista_network(problem: Lasso, steps: int, *, alpha: float = 0.1, lam: float =
     m, d = problem.B.shape
     step = Step.of(problem)
     width = len(step.signs)
-    model = GCNIIStar(m, d, layers=steps, width=width, alpha=alpha, lam=lam, dropout=0.0)
+    model = GCNIIStar(m, d, layers=steps, width=width, alpha=alpha, lam=LAM, dropout=0.0)
     solve_dense(model.double().dense["encode"], step.of_measurements, step.constant)
     solve_dense(model.dense["decode"], step.signs.T, torch.zeros(1))
     for conv in model.convs:
@@ -93,12 +93,12 @@ def ista_network(problem: Lasso, steps: int, *, alpha: float = 0.1, lam: float =
     return model.eval()
 
 
-def plain_network(problem: Lasso, steps: int, *, alpha: float = 0.1, lam: float = 0.5) -> GCNII:
+def plain_network(problem: Lasso, steps: int, *, alpha: float = 0.1) -> GCNII:
     """The same as a GCNII of twice the width; its first layer brings x = Bᵀy to its channels."""
     m, d = problem.B.shape
     step = Step.of(problem)
     width = len(step.signs)  # of the state, and again of H0
-    model = GCNII(m, d, layers=steps + 1, width=2 * width, alpha=alpha, lam=lam, dropout=0.0)
+    model = GCNII(m, d, layers=steps + 1, width=2 * width, alpha=alpha, lam=LAM, dropout=0.0)
     state, of_H0 = torch.eye(2, dtype=torch.float64)  # which half of the channels
     encode = torch.kron(of_H0[:, None], step.of_measurements)
     solve_dense(model.double().dense["encode"], encode, torch.kron(of_H0, step.constant))
