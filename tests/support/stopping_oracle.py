@@ -2,7 +2,6 @@
 `StoppingState` must agree with.
 """
 
-from dataclasses import replace
 from math import inf
 from statistics import fmean
 
@@ -56,7 +55,7 @@ class Oracle:
         run, recipe = self.run, self.recipe
         if run.stopped:
             return False
-        new, best = (now.val_loss, now.val), (run.patience.lowest, run.patience.highest)
+        new, best = (now.val_loss, now.val), (run.lowest, run.highest)
         kept = (run.val_loss, run.val) if run.best_epoch >= 0 else (inf, -inf)
         keep = KEEP[recipe.monitor](new, kept, best)
         if recipe.monitor in ("val_either", "val_score_loss"):
@@ -64,7 +63,7 @@ class Oracle:
         else:
             reset = keep
         if reset:
-            self._remember(fresh_epoch=run.epochs)
+            run.fresh_epoch = run.epochs
         if keep:
             run.test, run.val, run.val_loss, run.best_epoch = (
                 now.test,
@@ -73,7 +72,7 @@ class Oracle:
                 run.epochs,
             )
         self._follow_plateau(new, best)
-        self._remember(lowest=min(best[0], now.val_loss), highest=max(best[1], now.val))
+        run.lowest, run.highest = min(best[0], now.val_loss), max(best[1], now.val)
         run.epochs += 1
         self.losses.append(now.val_loss)
         run.stopped = self._finished()
@@ -85,15 +84,12 @@ class Oracle:
             return
         by_loss = recipe.monitor in ("val_loss", "val_either", "noisy_loss", "last")
         better = new[0] < best[0] if by_loss else new[1] > best[1]
-        stale = 0 if better else run.patience.stale + 1
+        stale = 0 if better else run.stale + 1
         if stale > recipe.plateau:
-            lower = run.patience.lr_scale * recipe.plateau_factor
-            self._remember(lr_scale=max(lower, recipe.plateau_floor / recipe.lr))
+            lower = run.lr_scale * recipe.plateau_factor
+            run.lr_scale = max(lower, recipe.plateau_floor / recipe.lr)
             stale = 0
-        self._remember(stale=stale)
-
-    def _remember(self, **numbers):
-        self.run.patience = replace(self.run.patience, **numbers)
+        run.stale = stale
 
     def _finished(self):
         run, recipe = self.run, self.recipe
@@ -101,7 +97,7 @@ class Oracle:
         goes_on = run.epochs < recipe.longest and recent
         if run.epochs >= recipe.epochs and not goes_on:
             return True
-        if run.epochs - 1 - run.patience.fresh_epoch >= recipe.patience:
+        if run.epochs - 1 - run.fresh_epoch >= recipe.patience:
             return True
         if not recipe.window or run.epochs <= max(recipe.window, recipe.window_from):
             return False

@@ -10,7 +10,7 @@ from gcnii.results.fit import fit
 from gcnii.train.group import ReplicaGroup
 from gcnii.train.plan import make_plan
 from gcnii.train.recipe import Recipe
-from gcnii.train.stopping import Patience, Run
+from gcnii.train.stopping import Run
 from gcnii.train.task import Task
 
 SMALL = {"layers": 3, "width": 16, "epochs": 12, "device": "cpu", "precision": "float64"}
@@ -107,7 +107,7 @@ def test_kipf_stops_by_his_window_and_keeps_the_last_weights():
 def test_a_plateau_lowers_the_step_size_down_to_its_floor():
     recipe = Recipe(lr=0.1, plateau=2, plateau_factor=0.5, plateau_floor=0.03)
     losses = [(loss, 0.5) for loss in (1.0, 2.0, 2.0, 2.0, 0.5, 2.0, 2.0, 2.0)]
-    scales = [follow(recipe, losses[:epochs]).patience.lr_scale for epochs in range(1, 9)]
+    scales = [follow(recipe, losses[:epochs]).lr_scale for epochs in range(1, 9)]
     assert scales == [1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.3]
 
 
@@ -118,9 +118,7 @@ def test_a_shorter_step_is_a_step_of_adam_with_that_step_size(graph):
         task = Task.of(
             graph, make_plan("gcnii", settings | {"lr": lr, "plateau": 100}), torch.device("cpu")
         )
-        group = ReplicaGroup(
-            task, [Run(seed, patience=Patience(lr_scale=scale)) for seed in range(2)]
-        )
+        group = ReplicaGroup(task, [Run(seed, lr_scale=scale) for seed in range(2)])
         for _ in range(3):
             group.advance()
         return group.replicas.weights
@@ -143,9 +141,9 @@ def test_dropedge_watches_the_validation_loss_of_the_training_pass(graph):
 def test_replicas_lower_their_step_sizes_each_for_itself(graph):
     settings = SMALL | {"epochs": 40, "lr": 0.2, "plateau": 2, "patience": 40}
     together, alone = (fit(graph, seeds=range(4), batch=batch, **settings) for batch in (4, 1))
-    scales = [run.patience.lr_scale for run in together.runs]
+    scales = [run.lr_scale for run in together.runs]
     assert len(set(scales)) > 1
-    assert scales == [run.patience.lr_scale for run in alone.runs]
+    assert scales == [run.lr_scale for run in alone.runs]
     np.testing.assert_allclose(
         *([run.curve[-1] for run in one.runs] for one in (together, alone)), rtol=1e-7
     )

@@ -37,10 +37,7 @@ def same(run, other):
     """Whether they agree to the bit; NaN is NaN."""
     return all(
         torch.equal(
-            *(
-                torch.tensor([float((vars(one) | vars(one.patience))[name])]).nan_to_num(-1)
-                for one in (run, other)
-            )
+            *(torch.tensor([float(vars(one)[name])]).nan_to_num(-1) for one in (run, other))
         )
         for name in Numbers._fields
     )

@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from math import nan
 from pathlib import Path
 
@@ -39,7 +39,7 @@ from gcnii.train.clusters import cutter
 from gcnii.train.plan import Plan
 from gcnii.train.recipe import in_force
 from gcnii.train.replicas import MOMENTS, Stack
-from gcnii.train.stopping import Patience, Run
+from gcnii.train.stopping import Run
 
 WHOLE = dict.fromkeys(("seed", "split", "best_epoch", "epochs", "fresh_epoch", "stale"), int)
 # NaN and infinity are read as null; a Run then has what it begins with, which is one of them.
@@ -77,7 +77,7 @@ class Checkpoint:
         note = json.dumps(
             {
                 "identity": self.identity,
-                "runs": [_document(run) for run in self.runs],
+                "runs": [asdict(run) for run in self.runs],
                 "active": self.active,
             }
         )
@@ -206,18 +206,10 @@ def _key(active: int | list[int]) -> tuple[int, int]:
     return setting, seed
 
 
-def _document(run: Run) -> Document:
-    """A run as a checkpoint has it, its patience among the other numbers."""
-    held: Document = asdict(run)
-    patience: Document = held.pop("patience")
-    return held | patience
-
-
 def _run(held: Document) -> Run:
     known = {name: held[name] for name in RUN if held.get(name) is not None}
-    patience = {one.name: known.pop(one.name) for one in fields(Patience) if one.name in known}
     curve = [tuple(nan if one is None else one for one in point) for point in held["curve"]]
-    return Run(**known | {"curve": curve}, patience=Patience(**patience))
+    return Run(**known | {"curve": curve})
 
 
 def training_identity(graph: Graph, plans: Sequence[Plan], runs: Sequence[Run]) -> Document:

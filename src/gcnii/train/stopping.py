@@ -39,28 +39,11 @@ class Measures(NamedTuple):
         return isfinite(self.train_loss) and isfinite(self.val_loss)
 
 
-@dataclass(frozen=True)
-class Patience:
-    """What stopping remembers of a run, so that a checkpoint can resume it.
-
-    lowest, highest   validation loss and score of any epoch
-    fresh_epoch  when patience last started again
-    lr_scale     by which a plateau has lowered the learning rate
-    stale        with a plateau, epochs since validation improved or the learning rate fell
-    """
-
-    lowest: float = inf
-    highest: float = -inf
-    fresh_epoch: int = -1
-    lr_scale: float = 1.0
-    stale: int = 0
-
-
 Number = TypeVar("Number", Tensor, float)
 
 
 class Numbers(NamedTuple, Generic[Number]):
-    """Where runs in training stand: what stopping decides of a `Run`, and its `Patience`.
+    """Where runs in training stand: what stopping decides of a `Run`.
 
     One tensor (r,) each, of all replicas; or one number each, of a run.
     """
@@ -93,6 +76,12 @@ class Run:
                  weighed them; with several labels per node, the odds of each label are divided
     units        (2, q) the mean and the deviation of the numbers that it was trained to predict,
                  which turn its scores back into units
+
+    What stopping remembers, so that a checkpoint can resume it:
+    lowest, highest   validation loss and score of any epoch
+    fresh_epoch  when patience last started again
+    lr_scale     by which a plateau has lowered the learning rate
+    stale        with a plateau, epochs since validation improved or the learning rate fell
     """
 
     seed: int
@@ -110,15 +99,19 @@ class Run:
     temperature: float | None = None
     weights: Sequence[float] | None = None
     units: Sequence[Sequence[float]] | None = None
-    patience: Patience = field(default=Patience(), repr=False)
+    lowest: float = field(default=inf, repr=False)
+    highest: float = field(default=-inf, repr=False)
+    fresh_epoch: int = field(default=-1, repr=False)
+    lr_scale: float = field(default=1.0, repr=False)
+    stale: int = field(default=0, repr=False)
 
     def stand(self, now: Numbers[float]) -> None:
         """Update the record with where the run stands."""
         self.val_loss, self.test, self.stopped = now.val_loss, now.test, now.stopped > 0
         self.best_epoch, self.epochs = int(now.best_epoch), int(now.epochs)
         self.val = now.val if self.best_epoch >= 0 else nan
-        extremes, fresh_epoch = (now.lowest, now.highest), int(now.fresh_epoch)
-        self.patience = Patience(*extremes, fresh_epoch, now.lr_scale, int(now.stale))
+        self.lowest, self.highest, self.lr_scale = now.lowest, now.highest, now.lr_scale
+        self.fresh_epoch, self.stale = int(now.fresh_epoch), int(now.stale)
 
     @property
     def key(self) -> tuple[int, int]:
@@ -390,7 +383,6 @@ class StoppingState:
 
 
 def _numbers(run: Run, sign: int) -> list[float]:
-    fields = {**vars(run), **vars(run.patience)}
-    numbers = {name: float(fields[name]) for name in Numbers._fields}
+    numbers = {name: float(getattr(run, name)) for name in Numbers._fields}
     # With nothing kept yet, any score is better.
     return list((numbers if run.best_epoch >= 0 else numbers | {"val": -sign * inf}).values())

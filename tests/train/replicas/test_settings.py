@@ -100,7 +100,7 @@ def test_a_plateau_lowers_each_step_size_to_its_own_floor(graph):
     settings |= {"precision": "float64"}
     found = fit(graph, batch=2, lr=[0.2, 0.005], **settings)
     single = fit(graph, lr=0.005, **settings)
-    assert found.at(1).runs[0].patience.lr_scale == pytest.approx(single.runs[0].patience.lr_scale)
+    assert found.at(1).runs[0].lr_scale == pytest.approx(single.runs[0].lr_scale)
     np.testing.assert_allclose(found.at(1).runs[0].curve, single.runs[0].curve, rtol=1e-9)
 
 
