@@ -216,7 +216,6 @@ def _deep_cell(name: str, row: str, layers: int, found: Settings | None = None) 
     if model in FAMILY and found is None:
         found = ADOPTED.get(search_name(name, model, layers))
     return _at(
-        "table3",
         name,
         layers,
         row,
@@ -228,15 +227,14 @@ def _deep_cell(name: str, row: str, layers: int, found: Settings | None = None) 
     )
 
 
-def _at(table: str, name: str, layers: int, row: str, **own: Any) -> Cell:
-    """A cell of a graph at a depth."""
+def _at(name: str, layers: int, row: str, **own: Any) -> Cell:
+    """A cell of Table 3, or below it."""
     row = f"{name.capitalize()} {row}"
-    return Cell(table=table, row=row, column=str(layers), graph=name, **own)
+    return Cell(table="table3", row=row, column=str(layers), graph=name, **own)
 
 
 def _kipf(name: str, layers: int) -> Cell:
     return _at(
-        "table3",
         name,
         layers,
         "GCN, Kipf's",
@@ -253,7 +251,6 @@ def _searched(name: str, row: str, layers: int) -> Cell:
     winner = OURS if found.keys() - {"layers"} else f"{OURS}, and no others than Table 2's"
     model, key = _BY_DEPTH[row]
     return _at(
-        "table3",
         name,
         layers,
         f"{row}, searched",
@@ -336,28 +333,30 @@ ARMS = {
 }
 
 
-def _figure_cell(table: str, name: str, row: str, layers: int, **own: Any) -> Cell:
+def _figure_cell(table: str, name: str, arm: str, model: str, layers: int) -> Cell:
     """A cell of a figure, for whose settings the paper says nothing."""
+    row = f"{name.capitalize()} {arm}".rstrip()
     cell = f"{table}/{slug(row)}/{layers}"
     note = OURS if cell in ADOPTED else "settings are Table 2's, not searched for"
-    about = {"settings": {"layers": layers} | ADOPTED.get(cell, {}), "note": note} | own
-    return Cell(table=table, row=row, column=str(layers), graph=name, **about)
+    return Cell(
+        table=table,
+        row=row,
+        column=str(layers),
+        graph=name,
+        model=model,
+        settings={"layers": layers} | ADOPTED.get(cell, {}),
+        note="" if arm == "GCNII" else note,
+        by_degree=table == "figure1",
+    )
 
 
 _FIGURE_1 = tuple(
-    _figure_cell("figure1", name, name.capitalize(), layers, model="gcn-residual", by_degree=True)
+    _figure_cell("figure1", name, "", "gcn-residual", layers)
     for name in PUBLIC
     for layers in DEPTHS
 )
 _FIGURE_2 = tuple(
-    _figure_cell(
-        "figure2",
-        name,
-        f"{name.capitalize()} {arm}",
-        layers,
-        model=model,
-        **({"note": ""} if arm == "GCNII" else {}),
-    )
+    _figure_cell("figure2", name, arm, model, layers)
     for name in PUBLIC
     for arm, model in ARMS.items()
     for layers in DEPTHS
