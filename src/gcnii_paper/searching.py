@@ -78,8 +78,12 @@ class UntriedPoints(TPESampler):
         self._begin(0)
 
     def _begin(self, number: int) -> None:
-        how: dict[str, Any] = {"multivariate": True, "constant_liar": True}
-        super().__init__(seed=(self.seed + number) % 2**32, n_startup_trials=STARTUP, **how)
+        super().__init__(
+            seed=(self.seed + number) % 2**32,
+            n_startup_trials=STARTUP,
+            multivariate=True,
+            constant_liar=True,
+        )
 
     def reseed_rng(self) -> None:
         """Propose other points than a process that began alike."""

@@ -753,12 +753,12 @@ def read_member(
         if not runs or len(each) != len(runs):
             raise InputError(f"there are {len(runs)} runs and {len(each)} of what answers them")
         kind = FITTED[document["kind"]]
-        own = (place.name, runs, tuple(map(kind.fits.of, each)))
+        own: Document = {"runs": runs, "each": tuple(map(kind.fits.of, each))}
         if kind is not Smoothed:
-            return kind(*own)
+            return kind(place.name, **own)
         if document.get("base") not in earlier:
             raise InputError(f"base must be a member, got {document.get('base')!r}")
-        return Smoothed(*own, earlier[document["base"]])
+        return Smoothed(place.name, **own, base=earlier[document["base"]])
 
 
 def run_folder(graph: Graph, plan: Plan) -> Path:

@@ -283,9 +283,7 @@ class Smoothed(Fitted[CorrectAndSmooth]):
         return None if said is None else self.each[i](said[i], asked.graph, known)
 
 
-FITTED: dict[str, type[Fitted[Any]]] = {
-    one.kind: one for one in (Boosted, Regressed, Propagated, Smoothed)
-}
+FITTED = {one.kind: one for one in (Boosted, Regressed, Propagated, Smoothed)}
 
 
 @dataclass(frozen=True)
