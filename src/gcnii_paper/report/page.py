@@ -43,56 +43,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-def page(
-    measured: Sequence[MeasuredCell],
-    drawn: Iterable[PaperFigure],
-    visits: Iterable[DoctorVisit] = (),
-    beyond: Path | None = None,
-) -> str:
-    """The page as HTML; `beyond` is results/beyond."""
-    measured, drawn = list(measured), list(drawn)
-    papers = [one for one in measured if one.table in CELLS]
-    grids = {name: grid(name, measured) for name in CELLS}
-    return one_file(
-        "gcnii_paper.report",
-        takeaway=takeaway(grids.values(), drawn),
-        grids=grids,
-        figures={one.name: one for one in drawn},
-        sentences=table_claims(measured),
-        visits=list(visits),
-        beyond=beyond_rows(measured, folder=beyond),
-        told=told,
-        captions=CAPTIONS,
-        words=list(MARKS),
-        # cells share runs
-        runs=len({(one.settings_hash, run.seed) for one in papers for run in one.runs}),
-        version=__version__,
-    )
-
-
-def write_page(results: Path, out: Path, *, overwrite: bool = False) -> list[Path]:
-    """Write the page of results/cells and results/doctor, and each figure of the paper beside it.
-
-    The figures are written as SVG and as PNG.  Returns the paths of all files.
-    """
-    measured = read_cells(results / "cells")
-    drawn = figures(measured)
-    visits = read_visits(results / "doctor")
-    refuse_replacing(out, is_page, overwrite=overwrite)
-    for one in drawn:
-        for kind in (".svg", ".png"):
-            refuse_replacing(out.with_name(f"{one.name}{kind}"), is_figure, overwrite=overwrite)
-    with atomic_write(out) as temporary:
-        temporary.write_text(page(measured, drawn, visits, results / "beyond"), "utf-8")
-    pictures = [
-        save(one.drawing, out.with_name(f"{one.name}{kind}"), overwrite=overwrite)
-        for one in drawn
-        if one.drawing
-        for kind in (".svg", ".png")
-    ]
-    return [out, *pictures]
-
-
 _SCORE = (float, NOTHING)
 _FINDING = {"text": str}
 _ESTIMATES = ("energy", "roughness", "mad", "mad_gap", "effective_rank")
@@ -200,3 +150,53 @@ def _row(checkup: Checkup, document: Document) -> list[str]:
         f"{state.mad.value:.2g}",
         "; ".join(finding["text"].partition(":")[0] for finding in found),
     ]
+
+
+def page(
+    measured: Sequence[MeasuredCell],
+    drawn: Iterable[PaperFigure],
+    visits: Iterable[DoctorVisit] = (),
+    beyond: Path | None = None,
+) -> str:
+    """The page as HTML; `beyond` is results/beyond."""
+    measured, drawn = list(measured), list(drawn)
+    papers = [one for one in measured if one.table in CELLS]
+    grids = {name: grid(name, measured) for name in CELLS}
+    return one_file(
+        "gcnii_paper.report",
+        takeaway=takeaway(grids.values(), drawn),
+        grids=grids,
+        figures={one.name: one for one in drawn},
+        sentences=table_claims(measured),
+        visits=list(visits),
+        beyond=beyond_rows(measured, folder=beyond),
+        told=told,
+        captions=CAPTIONS,
+        words=list(MARKS),
+        # cells share runs
+        runs=len({(one.settings_hash, run.seed) for one in papers for run in one.runs}),
+        version=__version__,
+    )
+
+
+def write_page(results: Path, out: Path, *, overwrite: bool = False) -> list[Path]:
+    """Write the page of results/cells and results/doctor, and each figure of the paper beside it.
+
+    The figures are written as SVG and as PNG.  Returns the paths of all files.
+    """
+    measured = read_cells(results / "cells")
+    drawn = figures(measured)
+    visits = read_visits(results / "doctor")
+    refuse_replacing(out, is_page, overwrite=overwrite)
+    for one in drawn:
+        for kind in (".svg", ".png"):
+            refuse_replacing(out.with_name(f"{one.name}{kind}"), is_figure, overwrite=overwrite)
+    with atomic_write(out) as temporary:
+        temporary.write_text(page(measured, drawn, visits, results / "beyond"), "utf-8")
+    pictures = [
+        save(one.drawing, out.with_name(f"{one.name}{kind}"), overwrite=overwrite)
+        for one in drawn
+        if one.drawing
+        for kind in (".svg", ".png")
+    ]
+    return [out, *pictures]
