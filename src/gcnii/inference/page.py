@@ -90,7 +90,12 @@ def predicting(result: Trained) -> str:
 def about(result: Trained, graph: Graph) -> dict[str, str]:
     """Facts by their names: the model, the graph, the nodes of each role, the runs."""
     best, roles = result.runs[result.best], result.roles(graph)
-    sizes = (f"{int(nodes.sum()):,} {role}" for role, nodes in roles.items() if nodes.any())
+    called = {"val": "validation"}
+    sizes = (
+        f"{int(nodes.sum()):,} {called.get(role, role)}"
+        for role, nodes in roles.items()
+        if nodes.any()
+    )
     other = int((~np.any([*roles.values()], 0)).sum())
     facts = {
         "model": _model(result),
@@ -582,7 +587,7 @@ def _decision(found: Document) -> Document:
     return {"sentences": said, "table": decision_grid(found), "drawings": drawings}
 
 
-def _calibration(result: Trained, graph: Graph, device: str) -> list[Drawing]:
+def _calibration(result: Trained, graph: Graph, device: str) -> Document:
     """How often probabilities are right on the test nodes, without and with the temperatures."""
     test = graph.splits[result.runs[result.best].split].test
     states = {"probabilities": result}
@@ -591,7 +596,17 @@ def _calibration(result: Trained, graph: Graph, device: str) -> list[Drawing]:
         states = {"before calibration": result.uncalibrated(), "after calibration": result}
     found = {title: one.predict_proba(graph, device)[test] for title, one in states.items()}
     y, target = graph.labels[test], result.label_target
-    return [
-        draw_reliability(title, target.reliability(P, y), target.calibration_error(P, y))
-        for title, P in found.items()
+    errors = [target.calibration_error(P, y) for P in found.values()]
+    said = ""
+    if len(errors) == 1:
+        said = "The probabilities of this model were not calibrated."
+    elif round(errors[1], 3) > round(errors[0], 3):  # as they are shown
+        said = (
+            "Here calibration did not help: the error on the test nodes is larger after it. With "
+            "few validation or test nodes that can be chance."
+        )
+    drawings = [
+        draw_reliability(title, target.reliability(P, y), error)
+        for (title, P), error in zip(found.items(), errors, strict=True)
     ]
+    return {"sentence": said, "drawings": drawings}

@@ -58,7 +58,7 @@ def test_it_says_what_was_trained_on_what_and_how_to_repeat_it(html):
     for part in (
         "gcnii, 2 layers, width 8",
         "made-up: 160 nodes",
-        "80 train, 40 val, 34 test, 6 unused",
+        "80 train, 40 validation, 34 test, 6 unused",
         "3 (seeds 0 to 2) on split 0",
         "Trained by: gcnii train my_graph",
         "versions torch 2.9 commit abc1234",
@@ -105,6 +105,14 @@ def as_tensor(array):
     import torch
 
     return torch.from_numpy(array)
+
+
+def test_a_calibration_that_made_it_worse_is_not_passed_over(graph):
+    good = trained(graph)
+    bad = replace(good, runs=tuple(replace(run, temperature=100.0) for run in good.runs))
+    for result, worse in ((good, False), (bad, True)):
+        html = page(result, graph, evaluate(result, graph, baselines=False), "cpu")
+        assert ("calibration did not help" in html) == worse
 
 
 def test_without_temperatures_there_is_one_diagram_and_a_word(graph):
