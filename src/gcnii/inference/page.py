@@ -414,7 +414,7 @@ def draw_reliability(title: str, bins: Sequence[Bin], error: float) -> Drawing:
         low, high = (100 * end for end in wilson(one.accuracy, one.nodes))
         axes.vlines(x, low, high, color=BLUE, linewidth=1.5, alpha=0.6)
         size = SMALL + (LARGE - SMALL) * sqrt(one.nodes / most)
-        axes.scatter(x, y, s=size, color=BLUE, alpha=0.8, linewidths=0)
+        axes.scatter(x, y, s=size, color=BLUE, alpha=0.8, linewidths=0, clip_on=False)
     axes.set(xlim=(0, 102), ylim=(0, 102), xlabel="confidence (%)", ylabel="right (%)")
     axes.set_title(f"{title[0].upper()}{title[1:]}: error {percent(error)} %")
     name = title.replace(" ", "-")
