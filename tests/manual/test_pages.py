@@ -41,6 +41,18 @@ def test_a_page_to_learn_or_to_do_by_shows_an_output_or_a_picture(page):
     assert shown or "```{code-cell}" in text  # a notebook, which prints when the manual is built
 
 
+def test_nothing_that_is_printed_in_80_columns_is_cut():
+    lines = [
+        (page, line)
+        for page in ("README.md", *PAGES)
+        for block in blocks(page)
+        if block.is_output
+        for line in block.text.splitlines()
+    ]
+    assert len(lines) > 500
+    assert [one for one in lines if "…" in one[1]] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN)
 def test_every_line_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
