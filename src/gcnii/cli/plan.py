@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from gcnii.cli.options import Json, print_json, refuse_below_one
-from gcnii.cli.terminal import table_console
+from gcnii.cli.terminal import say, table_console
 from gcnii.cost import (
     GIB,
     H200,
@@ -180,13 +180,13 @@ def _shape(name: str, graph: Graph | None, model: str) -> tuple[int, int]:
 def _print(name: str, cost: Cost) -> None:
     console = table_console()
     for line in _about(name, cost):
-        print(line)
+        say(line)
     print()
     console.print(_memory_table(cost))
     print()
     console.print(_seconds_table(cost))
     for line in (*_traffic(cost), *_verdict(cost)):
-        print(line)
+        say(line)
 
 
 def _about(name: str, cost: Cost) -> Iterator[str]:
