@@ -2,7 +2,7 @@
 
 A picture is one entry of PICTURES: the code of a page of the manual, or commands, are run in an
 empty folder, and Chromium shows the page or picture that they wrote, or that a server sends.  The
-pictures of results (depth, speed, scale-growth) are those of `gcnii report figures`.
+pictures of results (depth, speed, scale-growth) are those of `gcnii report readme`.
 """
 
 import io
@@ -34,11 +34,6 @@ class Picture(NamedTuple):
     height: int = 0  # pixels shown; 0: all
     element: str = ""  # a CSS selector of the element shown; without one, the page
     act: Callable | None = None  # what to do to the page first, as `act(tab)`
-    dark: bool = False
-
-
-RUNS = "gcnii train customers --model gcnii --layers 4 --epochs 60 --runs 3 --out runs/customers"
-REPORT = "gcnii report run runs/customers"
 
 
 def ask_for(node):
@@ -53,6 +48,8 @@ def ask_for(node):
 
 
 FIRST = "gcnii train customers --model gcnii --out runs/customers"
+RUNS = "gcnii train customers --model gcnii --layers 4 --epochs 60 --runs 3 --out runs/customers"
+REPORT = "gcnii report run runs/customers"
 PICTURES: dict[str, Picture] = {
     "report": Picture("runs/customers.html", (FIRST, REPORT), width=1260, height=1060),
     "customer": Picture(
@@ -109,9 +106,8 @@ def take(browser, picture, folder):
     is_address = "://" in picture.page
     address = picture.page if is_address else (folder / picture.page).as_uri()
     window = {"width": picture.width, "height": picture.height or 800}
-    scheme = "dark" if picture.dark else "light"
     with running(picture.server, address, folder) if picture.server else nullcontext():
-        tab = browser.new_page(viewport=window, color_scheme=scheme)
+        tab = browser.new_page(viewport=window, color_scheme="light")
         tab.goto(address)
         if picture.act:
             picture.act(tab)
