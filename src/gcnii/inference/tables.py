@@ -229,7 +229,7 @@ def decision_sentences(found: Document) -> Iterator[str]:
     name, above = visible(shortened(found["class"])), percent(found["threshold"])
     yield (
         f"a node is named {name} above {above} %: of 1,000 nodes {found['flagged']:.0f} are "
-        f"flagged, {precision} % of them rightly, and {recall} % of the class is found"
+        f"flagged, {precision} % of them correctly, and {recall} % of the class is found"
     )
     if costs := found.get("costs"):
         ends = f" [{costs['low']:.0f}, {costs['high']:.0f}]" if costs["low"] is not None else ""

@@ -187,7 +187,7 @@ def flagged_sentence(found: Document) -> str:
     """What the threshold does with a thousand nodes like the test nodes."""
     return (
         f"{visible(found['class'])} above {percent(found['threshold'])} %: of 1,000 nodes "
-        f"{found['flagged']:.0f} are flagged, {_or_none(found['precision'])} % of them rightly, "
+        f"{found['flagged']:.0f} are flagged, {_or_none(found['precision'])} % of them correctly, "
         f"and {_or_none(found['recall'])} % of the class is found"
     )
 
