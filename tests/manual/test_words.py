@@ -9,7 +9,7 @@ from support.manual import PAGES, ROOT, docs_module
 
 LOST = {  # a word that lost, and the one that is kept
     "trainings": "training runs",
-    "(?:a|another|each|every|one|same) training(?! (?:graph|node|run|step))": "training run",
+    "(?:a|another|each|every|one|same|single) training(?! (?:graph|node|run|step))": "training run",
     "graph of (?:the|its) training": "training graph",
     "step size": "learning rate",
     "labelled (?:rightly|wrongly)": "predicted",
