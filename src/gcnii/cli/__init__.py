@@ -125,10 +125,10 @@ OF_REPORT = {
 EPILOGUES = {
     "train": epilogue(
         "train",
-        "A setting that is not given is that of the graph's preset (your own graph: "
-        "docs/understand/defaults.md), then the model's own.",
+        "Settings that you leave out come from the graph's preset, else from the model; for your "
+        "own graph, see docs/understand/defaults.md.",
     ),
-    "tune": epilogue("tune", "A setting that is given is not searched."),
+    "tune": epilogue("tune", "Settings that you give are not searched."),
     "doctor": epilogue("doctor"),
 }
 for parent, commands in ((app, COMMANDS), (data, OF_DATA), (report, OF_REPORT)):
