@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.amounts import diffused
+from support.command_line import call
 
 import gcnii
 from gcnii.errors import InputError
@@ -55,6 +56,13 @@ def test_the_first_number_is_explained_if_none_is_named(result, grid):
     assert f"heat is predicted as {number_shown(found.probability)}." in found.sentence
     assert "probability" not in found.sentence
     assert "the mean and the model's bias" in found.sentence
+
+
+def test_the_command_calls_the_number_by_its_name(result, grid, tmp_path):
+    bundle, graph = result.save(tmp_path / "b"), gcnii.save(grid, tmp_path / "g.safetensors")
+    said = call("explain", bundle, NODE, "--graph", graph, "--device", "cpu", cwd=tmp_path).out
+    assert "drop of heat" in said
+    assert "The shares add up to heat; the residual" in said
 
 
 def test_what_removal_showed_is_what_the_model_says_without_the_edges(result, grid):

@@ -171,11 +171,11 @@ def _flattery(path: str | Path, graph: Graph, tables: Tables | None) -> Document
     """What a random split flatters, measured where the nodes have times; else a hint at dates."""
     if graph.times is None:
         dates = [one.name for one in graph.columns or () if one.kind == "date" or one.of_dates]
-        for name in dates[:1]:
-            words = shlex.join(["gcnii", "data", "check", str(path), "--time", name])
+        if dates:
+            words = shlex.join(["gcnii", "data", "check", str(path), "--time", dates[0]])
             notice(
-                f"{name!r} holds dates, and a random split of dated nodes can flatter; `{words}` "
-                "measures it"
+                f"{dates[0]!r} holds dates, and a random split of dated nodes can flatter; "
+                f"`{words}` measures it"
             )
         return {}
     from gcnii.inference.random_split import LARGE, flattery  # which loads torch

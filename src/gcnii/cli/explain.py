@@ -85,9 +85,11 @@ def _print(found: Explanation, top: int) -> None:
 
 
 def _tables(found: Explanation, top: int) -> Iterable[Table]:
+    def shown(value: float) -> str:
+        return number_shown(value) if found.number else f"{value:.4f}"
+
     def signed(share: float) -> str:
-        size = number_shown(abs(share)) if found.number else f"{abs(share):.4f}"
-        return f"{'-' if share < 0 else '+'}{size}"
+        return f"{'-' if share < 0 else '+'}{shown(abs(share))}"
 
     true = "true" if found.number else "true class"
     nodes = plain_table("node", "hop", "predicted", true, "share", numbers=slice(4, 5))
@@ -108,8 +110,7 @@ def _tables(found: Explanation, top: int) -> Iterable[Table]:
         fall = f"drop of {found.label}" if found.number else "drop of log p"
         table = plain_table("edge", "", "", fall, numbers=slice(3, 4))
         for link in found.links:
-            drop = number_shown(link.effect) if found.number else f"{link.effect:.4f}"
-            table.add_row(str(link.source), "–", str(link.target), drop)
+            table.add_row(str(link.source), "–", str(link.target), shown(link.effect))
         yield table
 
 
@@ -136,11 +137,12 @@ def _at_random(found: Explanation) -> str:
 
 
 def _adds_up(found: Explanation) -> str:
-    unit = found.unit
+    whole = found.unit if found.number else f"the {found.unit}"
     if found.exact:
-        return f"The shares add up to the {unit}; the residual {found.residual:.1e} is rounding."
+        return f"The shares add up to {whole}; the residual {found.residual:.1e} is rounding."
     who = "Not all members are" if found.weights else f"{found.model} is not"
-    over = f"{found.residual:+.3f} of the {unit} {found.score:.3f} over"
+    form = ".4g" if found.number else ".3f"
+    over = f"{found.residual:+{form}} of {whole} {found.score:{form}} over"
     return f"{who} piecewise linear here: the shares leave {over}."
 
 
