@@ -120,6 +120,7 @@ def test_a_training_that_diverges_does_not_end_the_examination(home):
             "--depths must be integers ≥ 1, separated by commas, got '2,x'",
         ),
         (("--model", "jknet", "--depths", "1"), "must be at least 2, got 1"),
+        (("--target", "x0"), "the doctor is for classes, but this model predicts numbers (x0)"),
         (("--split", "7"), "pets has splits 0 to 0, got --split 7"),
     ],
 )

@@ -164,6 +164,14 @@ def test_a_coverage_that_cannot_be_is_refused(place, coverage):
     assert "coverage must be a number between 0 and 1, such as 0.9" in answer.err
 
 
+def test_a_kind_of_sets_is_refused_for_intervals(place):
+    trained = call("train", "pets", *SMALL, "--target", "x0", "--out", "sizes", cwd=place)
+    assert trained.code == 0
+    answer = call("predict", "sizes", "--coverage", 0.9, "--sets", "aps", cwd=place)
+    assert (answer.code, answer.out) == (2, "")
+    assert "sets are for classes, but this model predicts numbers (x0)" in answer.err
+
+
 def test_a_training_can_leave_its_probabilities_uncalibrated(place):
     answer = call(
         "train", "pets", *SMALL, "--calibrate", "none", "--out", "raw", "--json", cwd=place

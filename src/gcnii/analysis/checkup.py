@@ -53,7 +53,7 @@ class Probe:
     def __init__(self, graph: Graph, split: int = 0):
         self.train = graph.splits[split].train
         self.objective = Objective.of(graph, [split], torch.device("cpu"))
-        self.target = as_labels(self.objective.target, "probes are")
+        self.target = as_labels(self.objective.target, "the doctor is")
         self.Y = self.target.indicators(graph.labels[self.train])
         self.over = len(self.Y) if self.target.exclusive else self.Y.size
 

@@ -34,7 +34,7 @@ from gcnii.inference.predict import are_labels, csv_text, harmless, label_table,
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
 from gcnii.results.bundle import open_bundle
 from gcnii.results.trained import Trained
-from gcnii.targets.target import Sets, refuse_coverage
+from gcnii.targets.target import Sets, as_labels, refuse_coverage
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -141,6 +141,8 @@ def predict(
     """
     place = writable_place(out)
     result = asked.open(bundle)
+    if kind != "lac":
+        as_labels(result.target, "sets are")  # or an error: intervals are of one kind
     _notice_promise(coverage, kind, elsewhere=bool(graph or add))
     if place:
         inputs = [bundle, graph, add, result.origin.source]
