@@ -7,9 +7,10 @@ import pytest
 from gcnii import Graph
 from gcnii.inference.groups import (
     NodeNeighbourhoods,
-    by_degree,
-    by_distance,
-    by_homophily,
+    accuracies,
+    degree_spans,
+    quarters,
+    steps,
 )
 
 
@@ -54,7 +55,7 @@ def test_distance_is_the_number_of_steps_up_to_three(graph, G):
 def test_tiny_spans_of_degrees_are_joined():
     degree = np.array([0] * 3 + [1] * 30 + [2] * 20 + [5] * 4 + [9] * 7 + [200] * 2)
     right = np.arange(len(degree)) % 2 == 0
-    rows = by_degree(degree, right)
+    rows = accuracies(degree_spans(degree), right)
     assert [(row["group"], row["nodes"]) for row in rows] == [
         *(("0–1", 33), ("2–3", 20), ("4 and more", 13)),
     ]
@@ -64,7 +65,7 @@ def test_tiny_spans_of_degrees_are_joined():
 
 def test_there_are_at_most_eight_spans():
     degree = np.repeat(2 ** np.arange(14), 20)
-    rows = by_degree(degree, np.ones(len(degree), bool))
+    rows = accuracies(degree_spans(degree), np.ones(len(degree), bool))
     assert [row["group"] for row in rows] == [
         *("1", "2–3", "4–7", "8–15", "16–31", "32–63", "64 and more"),
     ]
@@ -72,12 +73,12 @@ def test_there_are_at_most_eight_spans():
 
 def test_homophily_and_distance_have_groups_for_what_is_not_there():
     right = np.array([True, True, False, False])
-    rows = by_homophily(np.array([0.0, 0.25, 1.0, np.nan]), right)
+    rows = accuracies(quarters(np.array([0.0, 0.25, 1.0, np.nan])), right)
     assert [(row["group"], row["nodes"], row["accuracy"]) for row in rows] == [
         ("0% to 25%", 1, 1.0),
         ("25% to 50%", 1, 1.0),
         ("75% to 100%", 1, 0.0),
         ("no labelled neighbour", 1, 0.0),
     ]
-    rows = by_distance(np.array([1, 1, 3, np.inf]), right)
+    rows = accuracies(steps(np.array([1, 1, 3, np.inf])), right)
     assert [row["group"] for row in rows] == ["1", "3", "more, or none in reach"]

@@ -180,8 +180,7 @@ def _flattery(path: str | Path, graph: Graph, tables: Tables | None) -> Document
         return {}
     from gcnii.inference.random_split import LARGE, flattery  # which loads torch
 
-    tests = bool(graph.splits) and bool(graph.splits[0].test.any())
-    if not tests or graph.n + graph.m > LARGE:
+    if not graph.splits or not graph.splits[0].test.any() or graph.n + graph.m > LARGE:
         return {}
     if tables is None or not tables.time:  # it was packed; its columns were learnt from the past
         notice(f"what a random split flatters is measured on the tables that {graph.name} is from")

@@ -74,16 +74,12 @@ def groups(around: NodeNeighbourhoods, roles: Mapping[str, Bools], right: Bools)
     roles  the nodes that train and that test
     """
     test = roles["test"]
-    return {
-        "degree": by_degree(around.degree[test], right),
-        "homophily": by_homophily(around.homophily[test], right),
-        "distance": by_distance(around.distance(roles["train"])[test], right),
+    found = {
+        "degree": degree_spans(around.degree[test]),
+        "homophily": quarters(around.homophily[test]),
+        "distance": steps(around.distance(roles["train"])[test]),
     }
-
-
-def by_degree(degree: Ints, right: Bools) -> list[Document]:
-    """In the spans of degrees."""
-    return _rows(degree_spans(degree), right)
+    return {name: accuracies(one, right) for name, one in found.items()}
 
 
 def degree_spans(degree: Ints) -> dict[str, Bools]:
@@ -109,22 +105,22 @@ def _span(low: float, high: float) -> str:
     return f"{low:g} and more" if high == inf else span(int(low), high)
 
 
-def by_homophily(homophily: Floats, right: Bools) -> list[Document]:
-    """In quarters, and the nodes without a labelled neighbour."""
-    quarters = {
+def quarters(homophily: Floats) -> dict[str, Bools]:
+    """Which nodes are in each quarter, and those without a labelled neighbour."""
+    found = {
         f"{low:.0%} to {min(high, 1):.0%}": (homophily >= low) & (homophily < high)
         for low, high in pairwise((0.0, *QUARTERS, inf))
     }
-    return _rows({**quarters, "no labelled neighbour": np.isnan(homophily)}, right)
+    return {**found, "no labelled neighbour": np.isnan(homophily)}
 
 
-def by_distance(distance: Floats, right: Bools) -> list[Document]:
-    """In steps to the nearest training node."""
-    steps = {str(step): distance == step for step in range(1, FURTHEST + 1)}
-    return _rows({**steps, "more, or none in reach": np.isinf(distance)}, right)
+def steps(distance: Floats) -> dict[str, Bools]:
+    """Which nodes are so many steps from the nearest training node."""
+    found = {str(step): distance == step for step in range(1, FURTHEST + 1)}
+    return {**found, "more, or none in reach": np.isinf(distance)}
 
 
-def _rows(groups: Mapping[str, Bools], right: Bools) -> list[Document]:
+def accuracies(groups: Mapping[str, Bools], right: Bools) -> list[Document]:
     """The accuracy in each group that has nodes."""
     rows = []
     for name, inside in groups.items():

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph
-from gcnii.inference.new_nodes import Arrivals, stacked
+from gcnii.inference.new_nodes import Arrivals, followed, stacked
 from gcnii.inference.predict import FEATURES, MODEL, FeaturesOnly, Floats, knows_unlinked
 from gcnii.members.known import Known
 from gcnii.members.propagation import propagated, symmetric
@@ -146,10 +146,11 @@ class Surroundings:
         graph, links, new = self.graph, arrivals.links.edges, arrivals.nodes
         place = np.empty(graph.n + new.n, np.int64)  # of which nothing else is read
         place[old], place[graph.n :] = np.arange(len(old)), len(old) + np.arange(new.n)
+        weights = None if graph.weights is None else graph.weights[edges]
         part = Graph(
             X=stacked(graph.X[old], arrivals.X),
             edges=place[np.concatenate([graph.edges[:, edges], links], 1)],
-            weights=arrivals.weights(None if graph.weights is None else graph.weights[edges]),
+            weights=followed(weights, arrivals.links.weights),
             y=np.concatenate([graph.labels[old], graph.unknown(new.n)]),
             directed=graph.directed,
             name=graph.name,

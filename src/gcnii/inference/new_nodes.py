@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
     from pandas import DataFrame
 
+Kind = TypeVar("Kind", bound=np.generic)
 ROLES = (
     *("id", "label", "target", "split", "unknown", "multilabel", "time", "time_edges"),
     *("edge_from", "edge_to", "source", "weight", "edge_type", "node_type", "duplicates"),
@@ -124,8 +125,8 @@ class Arrivals:
         return Graph(
             X=stacked(graph.X, self.X),
             edges=np.concatenate([graph.edges, self.links.edges], 1),
-            weights=self.weights(graph.weights),
-            edge_types=self.types(graph.edge_types),
+            weights=followed(graph.weights, self.links.weights),
+            edge_types=followed(graph.edge_types, self.links.edge_types),
             edge_type_names=graph.edge_type_names,
             y=np.concatenate([graph.labels, graph.unknown(self.nodes.n)]),
             directed=graph.directed,
@@ -135,16 +136,6 @@ class Arrivals:
             targets=graph.targets,
             features=graph.features,
         )
-
-    def weights(self, old: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-        """Those of old edges, and of the new ones after them."""
-        own = self.links.weights
-        return None if old is None or own is None else np.concatenate([old, own])
-
-    def types(self, old: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-        """Those of old edges, and of the new ones after them."""
-        own = self.links.edge_types
-        return None if old is None or own is None else np.concatenate([old, own])
 
     def table(
         self,
@@ -318,6 +309,11 @@ def _in_order(graph: Graph, new: Graph) -> Features:
         "matched by position; check that they are in the same order"
     )
     return new.X
+
+
+def followed(old: NDArray[Kind] | None, own: NDArray[Kind] | None) -> NDArray[Kind] | None:
+    """The weights or types of old edges, and those of new ones after them, where there are both."""
+    return None if old is None or own is None else np.concatenate([old, own])
 
 
 def stacked(old: Features, new: Features) -> Features:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gcnii.errors import InputError
 from gcnii.graph import Graph, Split
-from gcnii.targets import Numbers, as_labels, target_of
+from gcnii.targets import LabelTarget, Numbers, target_of
 from gcnii.targets.target import Bools, Floats
 
 
@@ -41,7 +41,7 @@ class Known:
             mean, deviation = target.learnt(graph.labels[split.train])
             Y = np.where(split.train[:, None], (graph.labels - mean) / deviation, 0.0)
             return cls(Y, split.train, mean, False, graph.directed, deviation)
-        target = as_labels(target, "indicators are")
+        assert isinstance(target, LabelTarget)
         Y = target.indicators(graph.labels) * split.train[:, None]
         return cls(Y, split.train, Y[split.train].mean(0), target.exclusive, graph.directed)
 

@@ -26,21 +26,16 @@ Loss: TypeAlias = Literal["squared", "huber"]
 class Numbers(Target):
     """Labels are numbers (n, q), NaN where unknown; each is predicted by a score of its own.
 
-    targets  their names
-    loss     of standardised numbers: squared, or Huber's, which is linear beyond one deviation
+    names  of the columns
+    loss   of standardised numbers: squared, or Huber's, which is linear beyond one deviation
     """
 
-    targets: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     loss: Loss = "squared"
 
     scores = NUMBER_SCORES
     words = ("number", "numbers")
     described = "numbers"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Those of the columns."""
-        return self.targets
 
     def learnt(self, y: Floats, class_weight: str = "none", total: Total = alone) -> Floats:
         """(2, q) the mean and the deviation of each column; of equal numbers, it is 1."""

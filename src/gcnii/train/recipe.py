@@ -441,8 +441,7 @@ class Recipe:
         """Raise InputError for settings that speak of classes."""
         target_of(graph).score(self.scored_by)
         for name in OF_CLASSES:
-            default = next(one.default for one in fields(self) if one.name == name)
-            if (value := getattr(self, name)) != default:
+            if (value := getattr(self, name)) != getattr(Recipe, name):
                 raise InputError(
                     f"{name} {value} is for classes, but {graph.name} has numbers to predict; "
                     "leave it out"
