@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gcnii
-from gcnii.data.splits import about_times
+from gcnii.data.splits import about_times, every_label
 from gcnii.graph.past import past
 
 NAN, n = np.nan, 10
@@ -44,6 +44,12 @@ def test_nodes_without_a_label_or_a_time_have_no_role():
         "train up to 5 (5, 62%), validate up to 6 (1, 12%), test up to 8 (2, 25%); "
         "1 node has no time and no role"
     )
+
+
+def test_where_every_label_trains_a_node_without_a_time_has_no_role():
+    graph = every_label(gcnii.split_by_time(dataclasses.replace(path(), times=[*range(9), NAN])))
+    assert roles(graph)[:2] == [list(range(9))] * 2
+    assert past(graph, "train").m == 8
 
 
 def test_the_past_has_the_edges_among_nodes_that_were_there():

@@ -189,11 +189,14 @@ def folded(graph: Graph, folds: int) -> Graph:
 def every_label(graph: Graph) -> Graph:
     """The graph with one split, in which every label trains; made once.
 
-    The same nodes validate, because a training measures some: nothing may be chosen by it.
+    The same nodes validate, because a training measures some: nothing may be chosen by it.  In a
+    graph with times, a node without one has no role.
     """
     made = _FOLDED.setdefault(graph, {})
     if 1 not in made:
         known, none = graph.labelled, np.zeros(graph.n, bool)
+        if graph.times is not None:
+            known = known & ~np.isnan(graph.times)
         made[1] = graph._with_whole_splits(Split.of_some(train=known, val=known, test=none))
     return made[1]
 
