@@ -99,25 +99,22 @@ def tie(graph: Graph, split: Split) -> Iterator[str]:
 
 def logistic_regression(graph: Graph, split: Split) -> Candidates:
     """On the features alone, one against the rest where a node can have several labels."""
+    from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
+
     rows, asked = training_rows(graph, split), split.val | split.test
     y = graph.labels[rows]
     if (y == y[0]).all():  # there is nothing to separate
         yield from usual(graph, split)
         return
-    for scaler in _scalers(graph):
+    # Which of them suits the features is for validation to say; what is sparse stays so.
+    scalers = [Normalizer(), MaxAbsScaler()] if sp.issparse(graph.X) else [StandardScaler()]
+    for scaler in scalers:
         X = scaler.fit(graph.X[rows]).transform(graph.X)
         for C in CS:
             fitted = _fitted(X[rows], y, C, label_target_of(graph))
             P = np.zeros((graph.n, graph.k))
             P[np.ix_(asked, fitted.classes_)] = fitted.predict_proba(X[asked])
             yield P
-
-
-def _scalers(graph: Graph) -> list[Any]:
-    """Which of them suits the features is for validation to say; what is sparse stays so."""
-    from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
-
-    return [Normalizer(), MaxAbsScaler()] if sp.issparse(graph.X) else [StandardScaler()]
 
 
 def _fitted(X: Features, y: Ints, C: float, target: LabelTarget) -> Any:

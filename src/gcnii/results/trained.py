@@ -558,8 +558,8 @@ class Trained(ABC):
         """
         from gcnii.inference.new_nodes import predict_new
 
-        sets: dict[str, Any] = {"coverage": coverage, "kind": kind}
-        return predict_new(self, nodes, edges, graph, device, ensemble=ensemble, **sets)
+        how = (nodes, edges, graph, device)
+        return predict_new(self, *how, ensemble=ensemble, coverage=coverage, kind=kind)
 
     def predict_sets(
         self,
