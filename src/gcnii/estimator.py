@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -396,57 +396,39 @@ LARGEST_SEED = 2**31 - 1
 LARGEST = 1e100  # the squares of whose differences add up in float64
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     """What a classifier and a regressor share: how X is read, and how a graph is trained on."""
 
     training: ClassVar[tuple[str, ...]] = TRAINING
-    graph_: Graph
-    result_: Result | Ensemble
-    _neighbours: NearestRows | None
 
-    def __init__(
-        self,
-        graph: Graph | None = None,
-        *,
-        model: str | None = None,
-        layers: int | None = None,
-        width: int | None = None,
-        alpha: float | None = None,
-        lam: float | None = None,
-        dropout: float | None = None,
-        lr: float | None = None,
-        decay_conv: float | None = None,
-        decay_dense: float | None = None,
-        epochs: int | None = None,
-        patience: int | None = None,
-        metric: str | None = None,
-        monitor: str | None = None,
-        settings: Mapping[str, object] | None = None,
-        validation: float = 0.2,
-        neighbours: int = 5,
-        seeds: int = 1,
-        effort: Effort | None = None,
-        budget: str | float | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-        device: str = "auto",
-    ):
-        self.graph = graph
-        self.model = model
-        self.layers, self.width = layers, width
-        self.alpha, self.lam = alpha, lam
-        self.dropout = dropout
-        self.lr = lr
-        self.decay_conv, self.decay_dense = decay_conv, decay_dense
-        self.epochs, self.patience = epochs, patience
-        self.metric = metric
-        self.monitor = monitor
-        self.settings = settings
-        self.validation = validation
-        self.neighbours = neighbours
-        self.seeds = seeds
-        self.effort, self.budget = effort, budget
-        self.random_state = random_state
-        self.device = device
+    graph: Graph | None = field(default=None, kw_only=False)
+    model: str | None = None
+    layers: int | None = None
+    width: int | None = None
+    alpha: float | None = None
+    lam: float | None = None
+    dropout: float | None = None
+    lr: float | None = None
+    decay_conv: float | None = None
+    decay_dense: float | None = None
+    epochs: int | None = None
+    patience: int | None = None
+    metric: str | None = None
+    monitor: str | None = None
+    settings: Mapping[str, object] | None = None
+    validation: float = 0.2
+    neighbours: int = 5
+    seeds: int = 1
+    effort: Effort | None = None
+    budget: str | float | None = None
+    random_state: int | np.random.RandomState | None = 0
+    device: str = "auto"
+
+    # What `fit` sets.
+    graph_: Graph = field(init=False)
+    result_: Result | Ensemble = field(init=False)
+    _neighbours: NearestRows | None = field(init=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -576,6 +558,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         return result.answers(graph, self.device)[rows]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GCNIIClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     """A scikit-learn classifier for the nodes of a graph, or for rows of features.
 
@@ -681,41 +664,11 @@ class GCNIIClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
     (2,)
     """
 
-    training = (*TRAINING, "class_weight", "positive")
+    training: ClassVar[tuple[str, ...]] = (*TRAINING, "class_weight", "positive")
 
-    def __init__(
-        self,
-        graph: Graph | None = None,
-        *,
-        model: str | None = None,
-        layers: int | None = None,
-        width: int | None = None,
-        alpha: float | None = None,
-        lam: float | None = None,
-        dropout: float | None = None,
-        lr: float | None = None,
-        decay_conv: float | None = None,
-        decay_dense: float | None = None,
-        epochs: int | None = None,
-        patience: int | None = None,
-        class_weight: str | Mapping[object, float] | None = None,
-        metric: str | None = None,
-        positive: str | None = None,
-        monitor: str | None = None,
-        settings: Mapping[str, object] | None = None,
-        validation: float = 0.2,
-        neighbours: int = 5,
-        unknown: object = "auto",
-        seeds: int = 1,
-        effort: Effort | None = None,
-        budget: str | float | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-        device: str = "auto",
-    ):
-        given = dict(locals())
-        own = ("self", "__class__", "class_weight", "positive", "unknown")
-        super().__init__(**{name: one for name, one in given.items() if name not in own})
-        self.class_weight, self.positive, self.unknown = class_weight, positive, unknown
+    class_weight: str | Mapping[object, float] | None = None
+    positive: str | None = None
+    unknown: object = "auto"
 
     def fit(self, X: object, y: object = None) -> GCNIIClassifier:
         """Train on the rows of X whose label is known: node ids, or features without a graph."""
@@ -769,6 +722,7 @@ class GCNIIClassifier(ClassifierMixin, GraphEstimator):  # type: ignore[misc]
         return float(accuracy_score(plain(values[known]), predicted[known], sample_weight=weights))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GCNIIRegressor(RegressorMixin, GraphEstimator):  # type: ignore[misc]
     """A scikit-learn regressor for the nodes of a graph, or for rows of features.
 
