@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gcnii.data.tables import frame, parquet_file
-from gcnii.data.tables.parquet_file import open_parquet
+from gcnii.data.tables import frame
+from gcnii.data.tables.frame import open_parquet
 from gcnii.errors import DataError, Problems
 
 pa = pytest.importorskip("pyarrow")
@@ -219,7 +219,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
 
 
 def test_progress_is_told_up_to_the_whole_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_file, "BLOCK_CELLS", 8)
+    monkeypatch.setattr(frame, "BLOCK_CELLS", 8)
     path = written(tmp_path, pa.table({"id": list("abcdefgh"), "x": range(8)}))
     said = []
     open_parquet(path, Problems(), lambda *bytes: said.append(bytes)).cells(["id", "x"], ["id"])
@@ -235,9 +235,9 @@ def test_without_pyarrow_its_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_a_file_is_opened_a_few_times_however_many_columns_it_has(tmp_path, monkeypatch):
-    opened, plain = [], parquet_file._opened
-    monkeypatch.setattr(parquet_file, "_opened", lambda path: opened.append(path) or plain(path))
-    monkeypatch.setattr(parquet_file, "BLOCK_CELLS", 100)
+    opened, plain = [], frame._opened
+    monkeypatch.setattr(frame, "_opened", lambda path: opened.append(path) or plain(path))
+    monkeypatch.setattr(frame, "BLOCK_CELLS", 100)
     columns = {f"x{j}": np.arange(7) + j / 2 for j in range(60)}
     columns |= {f"t{j}": [f"a{i}" for i in range(7)] for j in range(30)}
     columns |= {f"whole{j}": [1.0, None, 3, 4, 5, 6, 7] for j in range(30)}

@@ -18,26 +18,19 @@ from numpy.typing import NDArray
 from gcnii.data.labels import (
     Labels,
     class_labels,
+    cuts_of,
     given_split,
     label_columns,
     several_labels,
     target_columns,
+    times_of,
 )
 from gcnii.data.splits import SHARES, about_times, as_learnt_before, stratified_split, time_split
 from gcnii.data.tables.reading import Ends, Reading, Rows
-from gcnii.errors import DataError, GraphError, InputError, Problems, did_you_mean, notice
+from gcnii.errors import DataError, GraphError, Problems, did_you_mean, notice
 from gcnii.graph import Graph, Split
 from gcnii.graph.arrays import freeze, known_rows, merged
-from gcnii.graph.columns import (
-    Columns,
-    Learner,
-    Table,
-    Texts,
-    day_of,
-    flag,
-    is_number,
-    parsed,
-)
+from gcnii.graph.columns import Columns, Learner, Table, Texts, flag
 from gcnii.graph.times import Times, earliest, only_times
 from gcnii.graph.types import (
     apart,
@@ -359,41 +352,6 @@ class Nodes:
             if self.known is None:  # to predict, none is needed
                 self.problems.add(str(error))
             return ()
-
-
-def times_of(rows: Rows, column: str, problems: Problems) -> tuple[Times, bool]:
-    """(n,) the times of a column, NaN where a cell is empty; and whether they are dates.
-
-    A cell that is neither a number nor a date is noted among the problems.
-    """
-    if column not in rows.header:
-        problems.add(rows.lacks(column, "times"))
-        return np.full(len(rows), np.nan), False
-    cells = rows.texts(column).tolist()
-    numbers = sum(is_number(cell) for cell in cells if cell is not None)
-    dated = 2 * numbers < len(cells) - cells.count(None)  # what most are, and all have to be
-    read = day_of if dated else lambda cell: parsed([cell])[0]
-    times = np.array([np.nan if cell is None else read(cell) for cell in cells])
-    problems.add_each(
-        [i for i, cell in enumerate(cells) if cell is not None and not np.isfinite(times[i])],
-        lambda i: (
-            f"{rows.place(i)}: the time {column!r} is {cells[i]!r}; write all times as numbers, or "
-            "all as dates such as 2024-12-31, and leave the cell empty where it is unknown"
-        ),
-    )
-    return times, dated
-
-
-def cuts_of(cuts: Sequence[str], *, dated: bool) -> tuple[float, float]:
-    """The two times of `time_cuts`, which are read as the column is."""
-    val, test = (day_of(cut) if dated else parsed([cut])[0] for cut in cuts)
-    if not val < test:
-        kind = "dates" if dated else "numbers"
-        raise InputError(
-            f"time_cuts must be two {kind}, as the times are, the first of them earlier, "
-            f"got {cuts[0]!r} and {cuts[1]!r}"
-        )
-    return float(val), float(test)
 
 
 ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"))
