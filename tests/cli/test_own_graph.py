@@ -20,6 +20,15 @@ def rows(text):
     return list(csv.reader(text.splitlines()))[1:]
 
 
+def test_a_graph_all_of_whose_weights_are_0_is_checked_without_a_warning(tmp_path):
+    write_pets(tmp_path / "pets")
+    path = tmp_path / "pets" / "edges.csv"
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"{head},weight", *(f"{line},0" for line in lines)]))
+    answer = call("data", "check", "pets", "--json", cwd=tmp_path)
+    assert (answer.code, answer.err, json.loads(answer.out)["edges"]) == (0, "", 0)
+
+
 def test_check_prints_what_was_read(home, tmp_path):
     answer = call("data", "check", home / "pets", cwd=tmp_path)
     assert (answer.code, answer.err) == (0, "")

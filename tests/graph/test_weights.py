@@ -170,6 +170,11 @@ def test_ranks_lie_between_0_and_2_and_equal_weights_have_equal_ones():
     assert found.tolist() == [0.25, 0.25, 1.0, 1.75, 2.0]
 
 
+def test_without_edges_a_typical_weight_is_1():
+    graph = Graph(X=np.eye(2), edges=[[0], [1]], weights=[0.0])
+    assert (graph.m, graph.typical_weights.tolist()) == (0, [1])
+
+
 def test_the_skew_is_the_share_of_the_heaviest_hundredth():
     assert skew(np.ones(10)) == pytest.approx(0.01)
     assert skew(np.sort(np.append(np.ones(99), 99.0))) == pytest.approx(0.5)

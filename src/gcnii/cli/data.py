@@ -289,7 +289,7 @@ def _facts(graph: Graph) -> Document:
     if graph.edge_types is not None:
         counts = np.bincount(graph.edge_types, minlength=graph.type_count).tolist()
         facts["edge types"] = dict(zip(graph.type_names, counts, strict=True))
-    if graph.weighted:
+    if graph.weighted and graph.edges.size:
         facts["median weight"] = float(f"{np.median(graph.typical_weights):.6g}")
     if graph.times is not None and graph.splits:
         facts["by time"] = about_times(graph)

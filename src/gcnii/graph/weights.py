@@ -153,8 +153,10 @@ def merged_weighted(
 def typical_weights(edges: Edges, weights: Weights, *, directed: bool) -> Weights:
     """Up to TYPICAL weights of edges, sorted: all, or evenly spaced ones; loops do not count.
 
-    However its edges are listed, a graph has the same.
+    However its edges are listed, a graph has the same; without any, an edge would weigh 1.
     """
+    if not edges.size:
+        return np.ones(1)
     edges, weights = sum_repeated(edges, weights, directed=directed)
     loops = edges[0] == edges[1]
     each = np.sort(weights if loops.all() else weights[~loops])
