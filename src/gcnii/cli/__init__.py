@@ -37,16 +37,19 @@ LEAST_MEMORY = 800_000_000  # bytes of addresses that torch takes to load; with 
 
 
 def _convert(kind: object, tokens: Sequence[Token]) -> object:
-    """Convert as cyclopts does, but refuse 2.7 as an integer, 1_000 as a number, "" as a path."""
+    """Convert as cyclopts does, but refuse 2.7 as an integer, 1_000 as a number, "" as a path.
+
+    cyclopts leaves the None in the types of a dataclass's fields.
+    """
     for word in (token.value for token in tokens):
-        if kind in (int, tuple[int, ...]):
+        if kind in (int, int | None, tuple[int, ...]):
             if not re.fullmatch(r"[+-]?[0-9]+", word):
                 raise InputError(f"expected an integer, got {word!r}.")
             if len(word) > len(str(LARGEST_INT)) + 1 or abs(int(word)) > LARGEST_INT:
                 raise InputError(f"expected a smaller integer, got {word[:24]!r}.")
-        elif kind is float and "_" in word:
+        elif kind in (float, float | None) and "_" in word:
             raise InputError(f"expected a number, got {word!r}.")
-        elif kind is Path and not word:  # which would be this folder
+        elif kind in (Path, Path | None) and not word:  # which would be this folder
             raise InputError("expected the path of a file or folder, got ''.")
     return convert(kind, tokens)
 

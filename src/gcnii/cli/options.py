@@ -25,6 +25,13 @@ Source = Annotated[
     str, Parameter(help="A name from `gcnii data list`, or a folder with nodes.csv and edges.csv.")
 ]
 Device = Annotated[str, Parameter(help="Device to compute on: auto, cpu or cuda.")]
+Threads = Annotated[
+    int | None,
+    Parameter(
+        group=RUNNING,
+        help="CPU threads; default: one for small graphs, else as many as there are cores.",
+    ),
+]
 Json = Annotated[bool, SWITCH, Parameter(help="Print one JSON document instead of tables.")]
 Offline = Annotated[bool, SWITCH, Parameter(help="Never use the network.")]
 RestOffline = Annotated[Offline, Parameter(group=RUNNING)]

@@ -7,12 +7,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
-from gcnii.cli.options import bundle_line, own_command, print_json, refuse_unwritable, seeds_of
+from gcnii.cli.flags import RUNNING
+from gcnii.cli.options import (
+    SWITCH,
+    Device,
+    Json,
+    Quiet,
+    RestOffline,
+    Threads,
+    bundle_line,
+    own_command,
+    print_json,
+    refuse_unwritable,
+    seeds_of,
+)
 from gcnii.cli.terminal import counting_bar, say, table_console
 from gcnii.files import Document
 from gcnii.graph import Graph
@@ -37,57 +52,88 @@ from gcnii.tuning.refit import ALL, budget_before, refit_folder, refitted
 OTHERS = 3
 
 
-@dataclass(frozen=True)
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Running:
-    """Where a training runs, and what is written and printed of it."""
+    """Flags of a training: how much is trained, where, and what is written and printed of it.
 
-    device: str
-    threads: int | None
-    out: Path | None
-    overwrite: bool
-    calibrate: Calibrate
-    json: bool
-    quiet: bool
-    offline: bool
-
-
-def asked_course(
-    graph: Graph,
-    given: Settings,
-    how: Running,
-    amount: tuple[Effort | None, str | None, str | None],
-    which: tuple[int | None, int, int | None],
-    began: float,
-) -> Course:
-    """The portfolio that is asked for, to be trained.
-
-    amount  the effort, the budget, and what it is refitted on
-    which   runs, first seed and split; by default, one seed for each split or fold
+    Parameters
+    ----------
+    effort
+        How much is trained where several models are combined; default: standard.
+    budget
+        How long that may take in all, such as 90s, 5m or 1h.
+    refit
+        Train the combined models once more on every label, those of the test nodes among them, into
+        a second bundle for use; its scores are those that were measured before.
+    runs
+        Number of seeds (runs); default: one for each split of the graph.
+    seed
+        The first seed.
+    split
+        Train every seed on this split; default: seed s on split s modulo their number.
+    out
+        Folder for the bundle; default: runs/GRAPH-MODEL-KEY.
+    overwrite
+        Replace the bundle or the checkpoint of another training run in the folder, and any file at
+        --log.
+    calibrate
+        Calibrate the probabilities by a temperature, on the validation nodes, or not. Labels do not
+        change.
+    log
+        A .csv file for the loss and score of each epoch, written while it trains; or the word
+        tensorboard, for a folder of that name beside the bundle; or mlflow, for a run.
+    tensorboard
+        A folder for the curves, to view in TensorBoard.
+    explain_settings
+        Print every setting in force and where its value comes from, and train nothing.
     """
-    (effort, budget, refit), (runs, seed, split) = amount, which
+
+    effort: Effort | None = None
+    budget: str | None = None
+    refit: Literal["all"] | None = None
+    runs: int | None = None
+    seed: int = 0
+    split: Annotated[int | None, Parameter(group=RUNNING)] = None
+    device: Device = "auto"
+    threads: Threads = None
+    out: Path | None = None
+    overwrite: Annotated[bool, SWITCH, Parameter(group=RUNNING)] = False
+    calibrate: Annotated[Calibrate, Parameter(group=RUNNING)] = "temperature"
+    log: Annotated[str | None, Parameter(group=RUNNING)] = None
+    tensorboard: Annotated[Path | None, Parameter(group=RUNNING)] = None
+    explain_settings: Annotated[bool, SWITCH, Parameter(group=RUNNING)] = False
+    json: Json = False
+    quiet: Quiet = False
+    offline: RestOffline = False
+
+
+def asked_course(graph: Graph, given: Settings, how: Running, began: float) -> Course:
+    """The portfolio that is asked for, to be trained; by default, a seed for each split or fold."""
+    by_default = how.runs is None and how.seed == 0
     return prepared(
         graph,
         given,
         Session(device=how.device, threads=how.threads, offline=how.offline),
-        effort=effort or "standard",
-        budget=budget_before(refit, budget),
-        seeds=None if runs is None and seed == 0 else seeds_of(graph, runs, seed),
-        split=split,
+        effort=how.effort or "standard",
+        budget=budget_before(how.refit, how.budget),
+        seeds=None if by_default else seeds_of(graph, how.runs, how.seed),
+        split=how.split,
         began=began,
     )
 
 
-def combine(course: Course, how: Running, *, refit: bool) -> None:
+def combine(course: Course, how: Running) -> None:
     """Train the portfolio, save the ensemble as a bundle, and print the leaderboard."""
     graph = course.graph
     folder = how.out or ensemble_folder(graph.name, graph.fingerprint, course.settings)
     refuse_unwritable(folder)
     measured = _measured(course, folder, how)
-    stopped, again = measured.interrupted, refit_folder(folder) if refit else None
+    stopped, again = measured.interrupted, refit_folder(folder) if how.refit else None
     if again and not stopped:
         stopped = not _refit(measured, course, again, how)
     _print(measured, folder, None if stopped else again, how)
-    if not (refit or stopped or how.json):
+    if not (how.refit or stopped or how.json):
         print("To train on every label for use: the same command with --refit all.")
     if stopped:
         print("gcnii: stopped; run the same command again to resume.", file=sys.stderr)
@@ -154,14 +200,14 @@ def _members_bar(course: Course, *, hidden: bool) -> Iterator[Callable[[str], No
         progress.update(task, completed=total())
 
 
-def print_members(course: Course, source: str, *, as_json: bool) -> None:
+def print_members(course: Course, source: str, how: Running) -> None:
     """The networks that would be trained, each with its settings.
 
     source  who chose a portfolio instead of one model: it is given, or the default
     """
     points = course.points.values()
     rows = [(point.name, point.model, {**point.settings, **course.given}) for point in points]
-    if as_json:
+    if how.json:
         members = [dict(zip(("name", "model", "settings"), row, strict=True)) for row in rows]
         model = {"value": AUTO, "source": source}
         print_json({"graph": course.graph.name, "model": model, "members": members})

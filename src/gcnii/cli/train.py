@@ -9,9 +9,9 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import torch
 from cyclopts import Parameter
@@ -20,11 +20,6 @@ from rich.table import Table
 import gcnii
 from gcnii.cli.flags import RUNNING, with_settings
 from gcnii.cli.options import (
-    SWITCH,
-    Device,
-    Json,
-    Quiet,
-    RestOffline,
     RestTables,
     Source,
     bundle_line,
@@ -66,17 +61,10 @@ from gcnii.train.plan import (
 )
 from gcnii.train.recipe import in_force
 from gcnii.train.stopping import Run, make_runs
-from gcnii.tuning.portfolio import Effort
 
 MLFLOW = "mlflow"
 BOARD = "tensorboard"  # the word of --log, and the folder beside the bundles
-Threads = Annotated[
-    int | None,
-    Parameter(
-        group=RUNNING,
-        help="CPU threads; default: one for small graphs, else as many as there are cores.",
-    ),
-]
+AS_USUAL = Running()
 
 
 @with_settings
@@ -87,24 +75,8 @@ def train(
     model: Annotated[str | None, Parameter(show_default=False)] = None,
     study: Annotated[Path | None, Parameter(name="--settings")] = None,
     preset: Annotated[Preset, Parameter(group=RUNNING)] = "published",
-    effort: Effort | None = None,
-    budget: str | None = None,
-    refit: Literal["all"] | None = None,
-    runs: int | None = None,
-    seed: int = 0,
-    split: Annotated[int | None, Parameter(group=RUNNING)] = None,
-    device: Device = "auto",
-    threads: Threads = None,
-    out: Path | None = None,
-    overwrite: Annotated[bool, SWITCH, Parameter(group=RUNNING)] = False,
-    calibrate: Annotated[Calibrate, Parameter(group=RUNNING)] = "temperature",
-    log: Annotated[str | None, Parameter(group=RUNNING)] = None,
-    tensorboard: Annotated[Path | None, Parameter(group=RUNNING)] = None,
-    explain_settings: Annotated[bool, SWITCH, Parameter(group=RUNNING)] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    how: Running = AS_USUAL,
     tables: RestTables = None,
-    offline: RestOffline = False,
     **settings: object,
 ) -> None:
     """Train a model on a graph and save it as a bundle; the same command again resumes it.
@@ -121,97 +93,57 @@ def train(
     preset
         Where settings that are not given come from: published, or the record, the best that
         `gcnii tune` has found for a data set, including the model.
-    effort
-        How much is trained where several models are combined; default: standard.
-    budget
-        How long that may take in all, such as 90s, 5m or 1h.
-    refit
-        Train the combined models once more on every label, those of the test nodes among them, into
-        a second bundle for use; its scores are those that were measured before.
-    runs
-        Number of seeds (runs); default: one for each split of the graph.
-    seed
-        The first seed.
-    split
-        Train every seed on this split; default: seed s on split s modulo their number.
-    out
-        Folder for the bundle; default: runs/GRAPH-MODEL-KEY.
-    overwrite
-        Replace the bundle or the checkpoint of another training run in the folder, and any file at
-        --log.
-    calibrate
-        Calibrate the probabilities by a temperature, on the validation nodes, or not. Labels do not
-        change.
-    log
-        A .csv file for the loss and score of each epoch, written while it trains; or the word
-        tensorboard, for a folder of that name beside the bundle; or mlflow, for a run.
-    tensorboard
-        A folder for the curves, to view in TensorBoard.
-    explain_settings
-        Print every setting in force and where its value comes from, and train nothing.
     """
     rank, size = started()
-    if quiet := quiet or rank > 0:  # rank 0 speaks for all
+    if how.quiet or rank > 0:  # rank 0 speaks for all
+        how = replace(how, quiet=True)
         warnings.simplefilter("ignore")
-    given, which, began = _given(settings), (runs, seed, split), time.monotonic()
-    how = Running(device, threads, out, overwrite, calibrate, json, quiet, offline)
+    given, began = _given(settings), time.monotonic()
 
     def read() -> Graph:
-        return load_graph(graph, tables, offline=offline, quiet=quiet, share=(rank, size))
+        share = (rank, size)
+        return load_graph(graph, tables, offline=how.offline, quiet=how.quiet, share=share)
 
     def plan(data: Graph) -> Plan:
         return _plan(data, model, given, study, preset)
 
-    data, alone = read() if size == 1 else None, bool(study or log or tensorboard)
+    data, alone = read() if size == 1 else None, bool(study or how.log or how.tensorboard)
     if data and combines(data, model, preset, given, one_training=alone):
-        course = asked_course(data, given, how, (effort, budget, refit), which, began)
-        if explain_settings:
-            return print_members(course, source_of_model(model, preset), as_json=json)
-        return combine(course, how, refit=bool(refit))
-    if effort or budget or refit:
+        course = asked_course(data, given, how, began)
+        if how.explain_settings:
+            return print_members(course, source_of_model(model, preset), how)
+        return combine(course, how)
+    if how.effort or how.budget or how.refit:
         raise InputError(
             "--effort, --budget and --refit are for several models; leave out what asks for one, "
             "such as --model or --layers"
         )
-    if explain_settings:
-        return None if rank else _print_settings(data or read(), plan, json)
-    return _train_one(lambda: data or read(), plan, which, how, Writing(log, tensorboard, study))
+    if how.explain_settings:
+        return None if rank else _print_settings(data or read(), plan, how.json)
+    return _train_one(lambda: data or read(), plan, how, study)
 
 
 def _given(settings: Mapping[str, object]) -> Settings:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class Writing:
-    """What is written beside the bundle, and what is read for it."""
-
-    log: str | None
-    tensorboard: Path | None
-    study: Path | None
-
-
 def _train_one(
-    read: Callable[[], Graph],
-    make: Callable[[Graph], Plan],
-    which: tuple[int | None, int, int | None],
-    how: Running,
-    writing: Writing,
+    read: Callable[[], Graph], make: Callable[[Graph], Plan], how: Running, study: Path | None
 ) -> None:
     """Train one model, in one process or in several that were started together."""
-    (runs, seed, split), (rank, _) = which, started()
+    rank, _ = started()
     where = own_device(choose_device(how.device))
     with ExitStack() as claim:  # of the folder, until the bundle is in it
         with joined(where) as world:
             with meeting(world) as given:
                 data = read()
-                plan, seeds = make(data), seeds_of(data, runs, seed)
+                plan, seeds = make(data), seeds_of(data, how.runs, how.seed)
                 folder = how.out or run_folder(data, plan)
-                own, writers = make_runs(data, seeds, split), list[Callback]()
+                own, writers = make_runs(data, seeds, how.split), list[Callback]()
                 if rank == 0:  # who alone writes
                     refuse_unwritable(folder)
                     claim.enter_context(claimed_folder(folder, data, plan, own, how.overwrite))
-                    writers = _writers(folder, writing, data, how.overwrite)
+                    writers = _writers(folder, data, how, study)
                 if world:
                     given |= _compared(data, plan, own, folder, where.type, how.calibrate)
             session = Session(
@@ -223,9 +155,9 @@ def _train_one(
                 world=world,
                 offline=how.offline,
             )
-            result = fit_plans(data, [plan], session, seeds, split, how.calibrate)
+            result = fit_plans(data, [plan], session, seeds, how.split, how.calibrate)
         if rank == 0:  # the others have the same result
-            _save_and_print(result, folder, how.overwrite, how.json, how.device)
+            _save_and_print(result, folder, how)
     if result.interrupted:
         sys.exit(1)
 
@@ -299,9 +231,12 @@ def _print_settings(graph: Graph, make: Callable[[Graph], Plan], as_json: bool) 
     table_console().print(table)
 
 
-def _writers(bundle: Path, writing: Writing, graph: Graph, overwrite: bool) -> list[Callback]:
-    """The writers of curves that are asked for; a bundle holds nothing but its own files."""
-    log, tensorboard = writing.log, writing.tensorboard
+def _writers(bundle: Path, graph: Graph, how: Running, study: Path | None) -> list[Callback]:
+    """The writers of curves that are asked for; a bundle holds nothing but its own files.
+
+    study  what is read for the settings, and not to be written over
+    """
+    log, tensorboard = how.log, how.tensorboard
     if log == BOARD:
         log, tensorboard = None, tensorboard or bundle.parent / BOARD / bundle.name
     table = None if log in (None, MLFLOW) else Path(log)
@@ -315,9 +250,9 @@ def _writers(bundle: Path, writing: Writing, graph: Graph, overwrite: bool) -> l
         if path:
             refuse_unwritable(path.parent, flag)
     if table:
-        refuse_replacing(table, is_log, inputs=[graph.source, writing.study], overwrite=overwrite)
+        refuse_replacing(table, is_log, inputs=[graph.source, study], overwrite=how.overwrite)
     return [
-        *([CsvLog(table, overwrite=overwrite)] if table else []),
+        *([CsvLog(table, overwrite=how.overwrite)] if table else []),
         *([TensorBoard(tensorboard)] if tensorboard else []),
         *(_mlflow(bundle.name) if log == MLFLOW else []),
     ]
@@ -329,14 +264,12 @@ def _mlflow(name: str) -> list[Callback]:
     return [MlflowLog(name)]
 
 
-def _save_and_print(
-    result: Result, folder: Path, overwrite: bool, as_json: bool, device: str
-) -> None:
+def _save_and_print(result: Result, folder: Path, how: Running) -> None:
     notice_limit(result)
     try:
-        saved = save_run(result, folder, overwrite=overwrite, command=own_command())
+        saved = save_run(result, folder, overwrite=how.overwrite, command=own_command())
     except (OSError, InputError):
-        _print(result, None, as_json, device)  # the scores are there, even if the disk is full
+        _print(result, None, how)  # the scores are there, even if the disk is full
         raise
     if result.interrupted:
         kept = (
@@ -345,13 +278,13 @@ def _save_and_print(
             else f"{folder} keeps its old bundle"
         )
         print(f"gcnii: stopped; {kept}. Run the same command again to resume.", file=sys.stderr)
-    _print(result, folder if saved else None, as_json, device)
+    _print(result, folder if saved else None, how)
 
 
-def _print(result: Result, bundle: Path | None, as_json: bool, device: str) -> None:
+def _print(result: Result, bundle: Path | None, how: Running) -> None:
     """The scores, and where the bundle is, if it was saved."""
-    short = short_form(result, device)
-    if as_json:
+    short = short_form(result, how.device)
+    if how.json:
         about = {"bundle": str(bundle) if bundle else None}
         print_json(result.summary() | about | evaluation_of(short))
         return

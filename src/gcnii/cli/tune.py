@@ -21,6 +21,7 @@ from gcnii.cli.options import (
     RestTables,
     Several,
     Source,
+    Threads,
     bundle_line,
     load_graph,
     print_json,
@@ -30,7 +31,6 @@ from gcnii.cli.options import (
 )
 from gcnii.cli.portfolio import evaluation_of, leaderboard_table, say_first
 from gcnii.cli.terminal import table_console
-from gcnii.cli.train import Threads
 from gcnii.errors import InputError, suggestion
 from gcnii.files import Document, refuse_replacing
 from gcnii.report.figures import is_figure, save
