@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 
 from gcnii.data.converters.frames import open_frames
 from gcnii.data.formats.folder import open_folder
-from gcnii.data.tables.assemble import (
-    EdgeList,
-    FurtherIds,
-    Ids,
-    Nodes,
-    each_once,
-    read_edges,
-)
+from gcnii.data.tables.assemble import EdgeList, Edges, FurtherIds, Ids, Nodes, each_once
 from gcnii.data.tables.reading import Reading, Rows
 from gcnii.errors import GraphError, InputError, notice
 from gcnii.graph import Features, Graph
@@ -175,7 +168,7 @@ class OldNodes:
         self._note_taken(texts, nodes)
         ids = FurtherIds(self.ids, texts)
         table, columns = nodes.features()
-        links = read_edges(edges, ids, nodes.reading, problems, optional=False)
+        links = Edges(edges, nodes.reading, problems, optional=False).read(ids)
         problems.refuse()  # before the weights, which it has not got if anything is wrong
         if nodes.reading.duplicates:
             links = _combined(graph, links, nodes.reading, ids)

@@ -1,7 +1,7 @@
 """From a table of nodes and a table of edges to a Graph, with all that is wrong said at once.
 
-`Ids` finds nodes by their names, `Nodes` reads names, labels, splits and features, `read_edges`
-the edges; `assemble` makes the graph of them.
+`Ids` finds nodes by their names, `Nodes` reads names, labels, splits and features, `Edges` the
+edges; `assemble` makes the graph of them.
 """
 
 from __future__ import annotations
@@ -385,39 +385,175 @@ class EdgeColumns(NamedTuple):
     cuts: tuple[float, ...] = ()
 
 
-def read_edges(
-    rows: Rows,
-    ids: Ids,
-    reading: Reading,
-    problems: Problems,
-    *,
-    dated: bool | None = None,
-    optional: bool = True,
-) -> EdgeList:
-    """The edges of a table, as they are listed; what is wrong is noted among the problems.
+@dataclass(frozen=True)
+class Edges:
+    """A table of edges, how to read it, and what is wrong so far.
 
     dated     whether the times of the nodes are dates; None: there are none, and none of edges
     optional  whether weights and types could be left out
     """
-    try:
-        columns = edge_columns(rows, reading)
-    except (DataError, GraphError) as error:
-        problems.add(str(error))
-        return NONE
-    used = {*columns, *reading.drop, reading.time_edges}
-    unused = [name for name in rows.header if name not in used]
-    if unused:
-        which = "column" if len(unused) == 1 else "columns"
-        verb = "is" if len(unused) == 1 else "are"
-        hint = "" if columns.type else _cuts_hint(rows, unused)
-        notice(f"{rows.name}: the {which} {', '.join(unused)} {verb} not used{hint}")
-    before = len(problems.found)
-    edges = _numbered(rows, columns, ids, problems)
-    weights = _weights(rows, columns.weight, problems, optional) if columns.weight else None
-    types, names = _types(rows, columns, problems, optional) if columns.type else (None, None)
-    times = edge_times(rows, reading, problems, dated=dated)
-    links = EdgeList(edges, weights, times, types, names)
-    return links if len(problems.found) == before else NONE
+
+    rows: Rows
+    reading: Reading
+    problems: Problems
+    dated: bool | None = None
+    optional: bool = True
+
+    def read(self, ids: Ids) -> EdgeList:
+        """The edges as they are listed; none, and problems, if anything is wrong with them."""
+        rows = self.rows
+        try:
+            columns = self._columns()
+        except (DataError, GraphError) as error:
+            self.problems.add(str(error))
+            return NONE
+        used = {*columns, *self.reading.drop, self.reading.time_edges}
+        unused = [name for name in rows.header if name not in used]
+        if unused:
+            which = "column" if len(unused) == 1 else "columns"
+            verb = "is" if len(unused) == 1 else "are"
+            hint = "" if columns.type else self._cuts_hint(unused)
+            notice(f"{rows.name}: the {which} {', '.join(unused)} {verb} not used{hint}")
+        before = len(self.problems.found)
+        edges = self._ends(columns, ids)
+        weights = self._weights(columns.weight) if columns.weight else None
+        types, names = self._types(columns.type, columns.cuts) if columns.type else (None, None)
+        links = EdgeList(edges, weights, self._times(), types, names)
+        return links if len(self.problems.found) == before else NONE
+
+    def _columns(self) -> EdgeColumns:
+        """Which columns hold what; DataError if that cannot be told."""
+        rows, reading = self.rows, self.reading
+        header = [name for name in rows.header if name not in reading.drop]
+        named = {name.lower(): name for name in header}
+        weight = self._named(reading.weight) if reading.weight else named.get(WEIGHT)
+        kind, cuts = named.get(reading.edge_type.lower()), tuple[float, ...]()
+        if kind is None and reading.edge_type not in ("", Reading.edge_type):
+            column = reading.edge_type
+            if "=" in column:
+                column, cuts = cut_column(column)
+            kind = self._named(column)
+        if reading.edge_from and reading.edge_to:
+            ends = self._named(reading.edge_from), self._named(reading.edge_to)
+            return EdgeColumns(*ends, weight, kind, cuts)
+        for source, target in ENDS:
+            if source in named and target in named:
+                return EdgeColumns(named[source], named[target], weight, kind, cuts)
+        rest = [name for name in header if name not in (weight, kind)]
+        if len(rest) != 2:
+            raise DataError(
+                f"the two ends of an edge must be the columns source and target of {rows.name}, "
+                f"whose columns are {', '.join(rows.header)}; rename them, or say which they are: "
+                "edge_from=…, edge_to=… (--edge-from, --edge-to)"
+            )
+        return EdgeColumns(rest[0], rest[1], weight, kind, cuts)
+
+    def _named(self, name: str) -> str:
+        if name not in self.rows.header:
+            raise DataError(self.rows.lacks(name))
+        return name
+
+    def _ends(self, columns: EdgeColumns, ids: Ids) -> NDArray[np.int64]:
+        """(2, m) the rows of the nodes."""
+        rows, ends = self.rows, [columns.source, columns.target]
+        usual = (columns.source.lower(), columns.target.lower()) in ENDS  # also of nodes' names
+        if not usual and (ids.rows_of(np.array(ends, object)) >= 0).all():
+            self.problems.add(
+                f"row 1 of {rows.name} holds node ids; begin the file with the header source,target"
+            )
+        edges, start = np.empty((2, len(rows)), np.int64), 0
+        for block in rows.blocks(ends):
+            stop = start + len(block[0])
+            for row, texts in enumerate(block):
+                edges[row, start:stop] = ids.rows_of(texts)
+            start = stop
+        for row, column in enumerate(ends):
+            self._note_unknown(column, np.flatnonzero(edges[row] < 0))
+        return edges
+
+    def _note_unknown(self, column: str, unknown: NDArray[np.int64]) -> None:
+        if not len(unknown):
+            return
+        place, names = self.rows.place, self.rows.texts(column)
+        self.problems.add_each(
+            unknown,
+            lambda i: (
+                f"{place(i)} names the node {names[i]!r}, which the nodes do not have"
+                if names[i] is not None
+                else f"{place(i)} has no {column}; name the nodes at both ends of every edge"
+            ),
+        )
+
+    def _times(self) -> Times | None:
+        """When they came, if that is asked; by dates if the times of the nodes are such."""
+        if not self.reading.time_edges or self.dated is None:
+            return None
+        found, days = times_of(self.rows, self.reading.time_edges, self.problems)
+        if days != self.dated:
+            kinds = ("dates", "numbers") if days else ("numbers", "dates")
+            self.problems.add(
+                f"the times of edges, in the column {self.reading.time_edges!r}, are {kinds[0]}, "
+                f"and those of nodes {kinds[1]}; write both alike"
+            )
+        return found
+
+    def _weights(self, column: str) -> NDArray[np.float64]:
+        weights = self.rows.numbers(column)
+        or_else = f"; {flag('drop', column)} leaves all weights out" if self.optional else ""
+        wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if len(wrong):
+            cells = self.rows.texts(column)
+            self.problems.add_each(
+                wrong,
+                lambda i: (
+                    f"{self.rows.place(i)}: the weight is {_shown(cells[i])}; it must be a number "
+                    f"of 0 or more{or_else}"
+                ),
+            )
+        return weights
+
+    def _cuts_hint(self, unused: Sequence[str]) -> str:
+        """How the first column of numbers that is not used becomes types."""
+        for name in unused if len(self.rows) <= MOST_HINTED else ():
+            if cuts := quarters(self.rows.numbers(name)):
+                return f"; --edge-type {name}={cuts} makes types of the quarters of {name}"
+        return ""
+
+    def _types(
+        self, column: str, cuts: Sequence[float]
+    ) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+        """The type of each edge, and the names of the types, by alphabet or by the cuts."""
+        rows, texts = self.rows, self.rows.texts(column)
+        numbers = rows.numbers(column) if cuts else np.zeros(0)
+        absent = np.array([one is None for one in texts.tolist()], bool)
+        lacking = np.isnan(numbers) if cuts else absent
+        or_else = ", or leave the column out: --edge-type '' (in Python: edge_type='')"
+        self.problems.add_each(
+            np.flatnonzero(lacking),
+            lambda i: (
+                f"{rows.place(i)}: {column} is {_shown(texts[i])}; it must be a number, since "
+                "--edge-type cuts it"
+                if cuts
+                else f"{rows.place(i)} has no {column}; give every edge a type"
+                f"{or_else * self.optional}"
+            ),
+        )
+        if cuts and lacking.any():
+            return None, ()
+        try:
+            if cuts:
+                types, names = types_by_cuts(numbers, column, cuts)
+            else:
+                types, names = types_by_name(texts[~lacking])
+        except GraphError as error:
+            quarter = quarters(rows.numbers(column))
+            hint = f"; or cut its numbers: --edge-type {column}={quarter}" if quarter else ""
+            self.problems.add(f"the column {column} of {rows.name}: {error}{hint}")
+            return None, ()
+        if self.optional:
+            shown = [f"{one}:" for one in names] if cuts else names
+            say_types(rows.name, column, shown, np.bincount(types).tolist())
+        return types, names
 
 
 def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) -> EdgeList:
@@ -447,148 +583,6 @@ def each_once(links: EdgeList, reading: Reading, nodes: Sequence[str] | None) ->
     return EdgeList(once, None if weights is None and (each == 1).all() else each, times)
 
 
-def edge_times(
-    rows: Rows, reading: Reading, problems: Problems, *, dated: bool | None
-) -> Times | None:
-    """When the edges of a table came, if that is asked; `dated` as the times of the nodes are."""
-    if not reading.time_edges or dated is None:
-        return None
-    found, days = times_of(rows, reading.time_edges, problems)
-    if days != dated:
-        kinds = ("dates", "numbers") if days else ("numbers", "dates")
-        problems.add(
-            f"the times of edges, in the column {reading.time_edges!r}, are {kinds[0]}, and those "
-            f"of nodes {kinds[1]}; write both alike"
-        )
-    return found
-
-
-def edge_columns(rows: Rows, reading: Reading) -> EdgeColumns:
-    """Which columns hold what; DataError if that cannot be told."""
-    header = [name for name in rows.header if name not in reading.drop]
-    named = {name.lower(): name for name in header}
-    weight = _named(rows, reading.weight) if reading.weight else named.get(WEIGHT)
-    kind, cuts = named.get(reading.edge_type.lower()), tuple[float, ...]()
-    if kind is None and reading.edge_type not in ("", Reading.edge_type):
-        column = reading.edge_type
-        if "=" in column:
-            column, cuts = cut_column(column)
-        kind = _named(rows, column)
-    if reading.edge_from and reading.edge_to:
-        ends = _named(rows, reading.edge_from), _named(rows, reading.edge_to)
-        return EdgeColumns(*ends, weight, kind, cuts)
-    for source, target in ENDS:
-        if source in named and target in named:
-            return EdgeColumns(named[source], named[target], weight, kind, cuts)
-    rest = [name for name in header if name not in (weight, kind)]
-    if len(rest) != 2:
-        raise DataError(
-            f"the two ends of an edge must be the columns source and target of {rows.name}, whose "
-            f"columns are {', '.join(rows.header)}; rename them, or say which they are: "
-            "edge_from=…, edge_to=… (--edge-from, --edge-to)"
-        )
-    return EdgeColumns(rest[0], rest[1], weight, kind, cuts)
-
-
-def _named(rows: Rows, name: str) -> str:
-    if name not in rows.header:
-        raise DataError(rows.lacks(name))
-    return name
-
-
-def _numbered(rows: Rows, columns: EdgeColumns, ids: Ids, problems: Problems) -> NDArray[np.int64]:
-    ends = [columns.source, columns.target]
-    usual = (columns.source.lower(), columns.target.lower()) in ENDS  # also if nodes are called so
-    if not usual and (ids.rows_of(np.array(ends, object)) >= 0).all():
-        problems.add(
-            f"row 1 of {rows.name} holds node ids; begin the file with the header source,target"
-        )
-    edges, start = np.empty((2, len(rows)), np.int64), 0
-    for block in rows.blocks(ends):
-        stop = start + len(block[0])
-        for row, texts in enumerate(block):
-            edges[row, start:stop] = ids.rows_of(texts)
-        start = stop
-    for row, column in enumerate(ends):
-        _note_unknown(rows, column, np.flatnonzero(edges[row] < 0), problems)
-    return edges
-
-
-def _note_unknown(rows: Rows, column: str, unknown: NDArray[np.int64], problems: Problems) -> None:
-    if not len(unknown):
-        return
-    names = rows.texts(column)
-    problems.add_each(
-        unknown,
-        lambda i: (
-            f"{rows.place(i)} names the node {names[i]!r}, which the nodes do not have"
-            if names[i] is not None
-            else f"{rows.place(i)} has no {column}; name the nodes at both ends of every edge"
-        ),
-    )
-
-
-def _weights(rows: Rows, column: str, problems: Problems, optional: bool) -> NDArray[np.float64]:
-    weights = rows.numbers(column)
-    or_else = f"; {flag('drop', column)} leaves all weights out" if optional else ""
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(wrong):
-        cells = rows.texts(column)
-        problems.add_each(
-            wrong,
-            lambda i: (
-                f"{rows.place(i)}: the weight is {_shown(cells[i])}; it must be a number of 0 or "
-                f"more{or_else}"
-            ),
-        )
-    return weights
-
-
-def _cuts_hint(rows: Rows, unused: Sequence[str]) -> str:
-    """How the first column of numbers that is not used becomes types."""
-    for name in unused if len(rows) <= MOST_HINTED else ():
-        if cuts := quarters(rows.numbers(name)):
-            return f"; --edge-type {name}={cuts} makes types of the quarters of {name}"
-    return ""
-
-
-def _types(
-    rows: Rows, columns: EdgeColumns, problems: Problems, optional: bool
-) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
-    """The type of each edge, and the names of the types, in alphabetical order or by the cuts."""
-    column, cuts = columns.type, columns.cuts
-    assert column is not None
-    texts = rows.texts(column)
-    numbers = rows.numbers(column) if cuts else np.zeros(0)
-    lacking = np.isnan(numbers) if cuts else np.array([one is None for one in texts.tolist()], bool)
-    or_else = ", or leave the column out: --edge-type '' (in Python: edge_type='')"
-    problems.add_each(
-        np.flatnonzero(lacking),
-        lambda i: (
-            f"{rows.place(i)}: {column} is {_shown(texts[i])}; it must be a number, since "
-            "--edge-type cuts it"
-            if cuts
-            else f"{rows.place(i)} has no {column}; give every edge a type{or_else * optional}"
-        ),
-    )
-    if cuts and lacking.any():
-        return None, ()
-    try:
-        if cuts:
-            types, names = types_by_cuts(numbers, column, cuts)
-        else:
-            types, names = types_by_name(texts[~lacking])
-    except GraphError as error:
-        quarter = quarters(rows.numbers(column))
-        hint = f"; or cut its numbers: --edge-type {column}={quarter}" if quarter else ""
-        problems.add(f"the column {column} of {rows.name}: {error}{hint}")
-        return None, ()
-    if optional:
-        shown = [f"{one}:" for one in names] if cuts else names
-        say_types(rows.name, column, shown, np.bincount(types).tolist())
-    return types, names
-
-
 def say_types(owner: str, column: str, names: Sequence[str], counts: Sequence[int]) -> None:
     """A notice of the types that edges have, if there are several."""
     if len(names) < 2:
@@ -615,7 +609,7 @@ def assemble(nodes: Nodes, edges: Rows | EdgeList, name: str) -> Graph:
     if texts is not None:
         if isinstance(edges, Rows):
             when = None if times is None else dated
-            edges = read_edges(edges, Ids(texts), reading, problems, dated=when)
+            edges = Edges(edges, reading, problems, when).read(Ids(texts))
         try:
             links = each_once(edges, reading, texts.tolist())
         except DataError as error:
