@@ -80,7 +80,7 @@ COMMANDS = {
     "predict:predict": """Label the nodes of a graph with a trained model.
 
     The output has one row per node: its name, its label and the probability of each class.""",
-    "embed:embed": """Write what a trained model has learnt of each node: its last hidden layer.
+    "predict:embed": """Write what a trained model has learnt of each node: its last hidden layer.
 
     The output has one row per node: its name, and the numbers e0, e1, …""",
     "export:export": """Export a trained model as an ONNX file, which predicts without gcnii.

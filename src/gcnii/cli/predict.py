@@ -1,4 +1,4 @@
-"""gcnii predict: label the nodes of a graph with a trained model."""
+"""gcnii predict and gcnii embed: what a trained model says, or has learnt, of each node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,15 @@ from gcnii.data.tables.reading import HINTS
 from gcnii.errors import InputError, notice
 from gcnii.files import Document, user_path
 from gcnii.graph import Graph
-from gcnii.inference.answers import Header, Place, place_of, refuse_place, write_to
+from gcnii.inference.answers import (
+    Header,
+    Place,
+    are_embeddings,
+    embedding_table,
+    place_of,
+    refuse_place,
+    write_to,
+)
 from gcnii.inference.new_nodes import OldNodes, label_new, read_new
 from gcnii.inference.predict import are_labels, csv_text, harmless, label_table, unlabelled
 from gcnii.inference.training_graph import is_training_graph, load_training_graph
@@ -139,7 +147,7 @@ def predict(
     kind
         lac: the smallest sets; aps: larger ones where the model is unsure.
     """
-    place = writable_place(out)
+    place = _writable_place(out)
     result = asked.open(bundle)
     if kind != "lac":
         as_labels(result.target, "sets are")  # or an error: intervals are of one kind
@@ -161,7 +169,7 @@ def predict(
         table = unlabelled(table)
     runs = [result.runs[i] for i in result.predicting(ensemble)]
     if place:
-        write_safely(table, place, are_labels, raw=raw, overwrite=overwrite)
+        _write_safely(table, place, are_labels, raw=raw, overwrite=overwrite)
     if asked.json:
         about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table)}
         seeds = {"split": runs[0].split, "seeds": [run.seed for run in runs]}
@@ -172,10 +180,48 @@ def predict(
         by = f" by the mean of {len(runs)} runs" if len(runs) > 1 else ""
         print(f"{len(table)} nodes labelled{by}: {place}")
     else:
-        print(csv_for_stdout(table, raw=raw), end="")
+        print(_csv_for_stdout(table, raw=raw), end="")
 
 
-def writable_place(out: str | None) -> Place | None:
+def embed(
+    bundle: Bundle,
+    /,
+    *,
+    graph: str | None = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    raw: Raw = False,
+    asked: Asked = ASKED,
+) -> None:
+    """Write the last hidden layer of the best run; of an ensemble, that of its heaviest network.
+
+    Parameters
+    ----------
+    graph
+        The graph to embed; default: the one it was trained on.
+    """
+    place = _writable_place(out)
+    result = asked.open(bundle)
+    if place:
+        inputs = [bundle, graph, result.origin.source]
+        refuse_place(place, are_embeddings, inputs, overwrite=overwrite)
+    result, data = asked.load(result, bundle, graph)
+    notice_change(result, data, graph)
+    table = embedding_table(result, data, asked.device)
+    if place:
+        _write_safely(table, place, are_embeddings, raw=raw, overwrite=overwrite)
+    width = table.shape[1] - 1
+    if asked.json:
+        rows = {} if place else {"rows": table.to_dict("records")}
+        about = {"graph": data.name, "bundle": str(bundle), "nodes": len(table), "width": width}
+        print_json(about | {"out": place and str(place)} | rows)
+    elif place:
+        print(f"{len(table)} nodes, {width} numbers each: {place}")
+    else:
+        print(_csv_for_stdout(table, raw=raw), end="")
+
+
+def _writable_place(out: str | None) -> Place | None:
     """Where --out says that answers go, in a folder that can be written to."""
     if out is None:
         return None
@@ -184,7 +230,7 @@ def writable_place(out: str | None) -> Place | None:
     return place
 
 
-def write_safely(
+def _write_safely(
     table: DataFrame, place: Place, is_ours: Header, *, raw: bool, overwrite: bool
 ) -> None:
     """Write the table; in CSV, which a spreadsheet may open, without formulas unless `raw`."""
@@ -242,7 +288,7 @@ def _labels(table: DataFrame, out: Place | None) -> Document:
     return {"out": str(out)} if out else {"out": None, "labels": known.to_dict("records")}
 
 
-def csv_for_stdout(table: DataFrame, *, raw: bool) -> str:
+def _csv_for_stdout(table: DataFrame, *, raw: bool) -> str:
     """CSV; an error where the encoding of stdout would turn two names into the same `?`."""
     text = csv_text(_safe(table, raw))
     try:

@@ -197,23 +197,21 @@ def _labels(graphs: Sequence[Graph]) -> tuple[list[NDArray[np.int64]], Names]:
 
 def _both_ways(graph: Graph) -> Graph:
     """An undirected graph as a directed one, each of whose edges has its reverse."""
-    weights, times, types = graph.weights, graph.edge_times, None
+    edges, weights, times, types = graph.apart, graph.weights, graph.edge_times, None
     if weights is None:
-        edges = merged(graph.apart)
+        once = merged(edges)
     else:
-        edges, weights = sum_repeated(graph.apart, weights, directed=False)
+        once, weights = sum_repeated(edges, weights, directed=False)
     if times is not None:
-        times = earliest(edges, graph.apart, times, directed=False)
+        times = earliest(once, edges, times, directed=False)
     if graph.typed:
-        edges, types = together(edges, graph.n)
-    other = edges[0] != edges[1]  # a self-loop is its own reverse
-    both = np.concatenate([edges, edges[::-1, other]], 1)
-    if weights is not None:
-        weights = np.concatenate([weights, weights[other]])
-    if times is not None:
-        times = np.concatenate([times, times[other]])
-    if types is not None:
-        types = np.concatenate([types, types[other]])
+        once, types = together(once, graph.n)
+    other = once[0] != once[1]  # a self-loop is its own reverse
+    weights, times, types = (
+        None if own is None else np.concatenate([own, own[other]])
+        for own in (weights, times, types)
+    )
+    both = np.concatenate([once, once[::-1, other]], 1)
     return replace(
         graph, edges=both, weights=weights, edge_times=times, edge_types=types, directed=True
     )

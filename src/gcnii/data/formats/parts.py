@@ -126,14 +126,13 @@ def open_file(folder: Path, name: str, sha256: str) -> Tensors:
 
 BY_ROW = ("X", "y", "part", "X.first", "first.out", "first.in", "first.both", "degree")
 PLACES = ("X.first", "first.", "pairs", "degree", "halo")  # how what only a piece needs begins
-UNFIT = (LookupError, TypeError, ValueError, OverflowError)
 
 
 def read(path: Path) -> Graph:
     """The whole graph, with its nodes and edges in their order."""
     manifest = read_manifest(path)
     parts = _open(path, manifest, range(len(manifest["parts"])))
-    try:
+    with _fitting(path):
         plain = [{k: v for k, v in one.items() if not k.startswith(PLACES)} for one in parts]
         tensors = _joined(plain, manifest["d"])
         rows, number = tensors.pop("rows"), tensors.pop("number")
@@ -146,10 +145,6 @@ def read(path: Path) -> Graph:
         if sha256 := manifest.get("names"):
             tensors |= open_file(path, NAMES, sha256)
         return graph_of(tensors, manifest)
-    except DataError:
-        raise
-    except UNFIT as error:
-        raise _unfit(path, error) from None
 
 
 def read_piece(path: Path, rank: int, size: int) -> Piece:
@@ -164,17 +159,22 @@ def read_piece(path: Path, rank: int, size: int) -> Piece:
         )
     each = parts // size
     own = _open(path, manifest, range(rank * each, (rank + 1) * each))
-    try:
+    with _fitting(path):
         return _piece(_joined(own, manifest["d"]), manifest, each)
+
+
+@contextmanager
+def _fitting(path: Path) -> Iterator[None]:
+    """Raise DataError for tensors that are not those of parts."""
+    try:
+        yield
     except DataError:
         raise
-    except UNFIT as error:
-        raise _unfit(path, error) from None
-
-
-def _unfit(path: Path, error: Exception) -> DataError:
-    came = f"a part lacks {error}" if isinstance(error, KeyError) else str(error)
-    return DataError(f"{path} does not hold a graph in parts ({came}); pack the graph again")
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        came = f"a part lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise DataError(
+            f"{path} does not hold a graph in parts ({came}); pack the graph again"
+        ) from None
 
 
 def _open(path: Path, manifest: Document, parts: Iterable[int]) -> list[Tensors]:
@@ -205,7 +205,10 @@ def _piece(tensors: Tensors, manifest: Document, each: int) -> Piece:
         classes=classes,
         features=features,
         X=matrix_of(tensors, "X", (len(tensors["rows"]), manifest["d"])),
-        splits=tuple(_split(roles) for roles in tensors["roles"]),
+        splits=tuple(
+            Split.of_some(**{role: one == i for i, role in enumerate(ROLES, 1)})
+            for one in tensors["roles"]
+        ),
         directed=manifest["directed"],
         name=manifest["name"],
     )._set(columns=columns and Columns.of_document(columns))
@@ -234,10 +237,6 @@ def _refuse_places(piece: Piece, where: GlobalIndices, degree: Array) -> None:
 def _rising(numbers: Array, n: int) -> bool:
     ends = np.concatenate([[-1], numbers, [n]])
     return bool((np.diff(ends) > 0).all())
-
-
-def _split(roles: Array) -> Split:
-    return Split.of_some(**{role: roles == i for i, role in enumerate(ROLES, 1)})
 
 
 def _joined(parts: Sequence[Tensors], d: int) -> Tensors:
