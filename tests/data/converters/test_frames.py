@@ -235,6 +235,14 @@ def test_a_sparse_column_with_a_gap_is_read_as_a_dense_one():
     assert from_frames(nodes, edges).classes == ("0", "1")
 
 
+@pytest.mark.parametrize("plain", [True, False])
+def test_columns_that_share_a_name_are_named(plain):
+    nodes = pd.DataFrame([[0, 1, 2, "a"]], columns=["id", "age", "age", "label"])
+    given = nodes if plain else pa.Table.from_arrays([pa.array([1])] * 2, names=["age", "age"])
+    with pytest.raises(DataError, match=r"different names .*got: 'age' 2 times"):
+        from_frames(given, nodes)
+
+
 def test_a_column_may_have_a_name_that_is_not_utf8():
     names = pd.Index(["id", "\ud800", "label"], dtype=object)
     rows = pd.DataFrame([[i, i / 3, "xy"[i % 2]] for i in range(N)])

@@ -176,7 +176,7 @@ def _frame(table: IntoDataFrame, name: str) -> nw.DataFrame[IntoDataFrame]:
             f"got {type(table).__name__}{advice}"
         ) from None
     except ValueError as error:
-        came = str(error).strip().splitlines()[0]
+        came = " ".join(str(error).replace("\n- ", " ").split())
         raise DataError(f"the columns of {name} must have different names ({came})") from None
     return frame
 
