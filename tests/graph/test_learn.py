@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from gcnii.errors import DataError, Problems
-from gcnii.graph.columns import MOST_CATEGORIES, Hints, Learner, Table
+from gcnii.graph.columns import MOST_CATEGORIES, Learner, Table
 
 
 def numbers(*cells):
@@ -20,8 +20,9 @@ def learn(columns, matrix=None, names=(), **hints):
     """The columns of a table, all problems raised."""
     problems = Problems()
     n = matrix.shape[0] if matrix is not None else len(next(iter(columns.values())))
-    learner = Learner("nodes.csv", lambda i: f"row {i + 2} of nodes.csv", problems)
-    table, found = learner.columns(Table(n, columns, matrix, names), Hints(**hints))
+    said = {name: kind for kind, listed in hints.items() for name in listed}
+    learner = Learner("nodes.csv", lambda i: f"row {i + 2} of nodes.csv", problems, said)
+    table, found = learner.columns(Table(n, columns, matrix, names))
     problems.refuse()
     return table, found
 

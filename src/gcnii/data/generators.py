@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from gcnii.data.converters.frames import from_frames
 from gcnii.data.converters.join import join
 from gcnii.data.splits import per_class
-from gcnii.data.tables.reading import HINTS, Reading
+from gcnii.data.tables.reading import Reading
 from gcnii.errors import DataError, check_number
 from gcnii.graph import Graph, Role
 from gcnii.graph.arrays import merged
@@ -160,11 +160,11 @@ class CustomerTables(NamedTuple):
 
 def customers(**reading: object) -> Graph:
     """The graph of `customer_tables`, with the options of `from_frames`; its notes are text."""
-    said = Reading.of(**reading)
-    if not any("note" in getattr(said, kind) for kind in HINTS):
-        said = replace(said, text=(*said.hints.text, "note"))
+    given = Reading.of(**reading)
+    if "note" not in given.said:
+        given = replace(given, text=(*given.text, "note"))
     nodes, edges, _ = customer_tables()
-    return from_frames(nodes, edges, **said.given, name="customers")  # type: ignore[arg-type]
+    return from_frames(nodes, edges, **given.given, name="customers")  # type: ignore[arg-type]
 
 
 def customer_tables() -> CustomerTables:

@@ -492,24 +492,7 @@ def _nonzeros(blocks: Sequence[Block]) -> int:
 
 
 NO_NUMBERS = ("nan", "inf", "infinity")  # written by programs where a number was expected
-TAKEN_FOR = ("numeric", "categorical", "date", "text")  # what the user may say of a column
 MOST_CATEGORIES = 100  # of one column; the others share a feature
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hints:
-    """The columns that the user says something about: not to be used, or what they are."""
-
-    drop: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    date: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-
-    @property
-    def as_text(self) -> set[str]:
-        """The columns whose cells are read as they are written."""
-        return {*self.categorical, *self.date, *self.text}
 
 
 @dataclass(frozen=True)
@@ -518,19 +501,19 @@ class Learner:
 
     owner  what messages call the table: "nodes.csv"
     place  where row i is: "row 7 of nodes.csv"
+    said   what the user says of a column: numeric, categorical, date, text, or to drop it
     """
 
     owner: str
     place: Callable[[int], str]
     problems: Problems
+    said: Mapping[str, str]
 
-    def columns(self, table: Table, hints: Hints) -> tuple[Table, Columns]:
+    def columns(self, table: Table) -> tuple[Table, Columns]:
         """What the columns are, and the table with numbers in those that turned out numeric."""
-        cells = dict(table.columns)
-        found = [Column(name, "ignored", reason="as asked") for name in hints.drop]
-        said = {name: kind for kind in TAKEN_FOR for name in getattr(hints, kind)}
+        cells, found = dict(table.columns), self._dropped()
         for name in cells:
-            column, cells[name] = self._column(name, cells[name], said.get(name, ""))
+            column, cells[name] = self._column(name, cells[name])
             found.append(column)
         if table.matrix is not None:
             found.append(_matrix_column(table.matrix, table.names))
@@ -538,14 +521,16 @@ class Learner:
             found = [_kept_constant(column, cells) for column in found]
         return Table(table.n, cells, table.matrix, table.names), Columns(tuple(found))
 
-    def columns_of_types(self, table: Table, hints: Hints, kind: str) -> Columns:
+    def _dropped(self) -> list[Column]:
+        dropped = (name for name, kind in self.said.items() if kind == "drop")
+        return [Column(name, "ignored", reason="as asked") for name in dropped]
+
+    def columns_of_types(self, table: Table, kind: str) -> Columns:
         """What the columns are where the column `kind` has types of nodes: each type by itself.
 
         A column without a cell in the rows of a type is not one of that type.
         """
-        types = texts_of(table, kind)
-        said = {name: what for what in TAKEN_FOR for name in getattr(hints, what)}
-        found = [Column(name, "ignored", reason="as asked") for name in hints.drop]
+        types, found = texts_of(table, kind), self._dropped()
         names = tuple(in_order({one for one in types if one is not None}))
         found.append(Column(kind, "categorical", values=names, of=(kind,)))
         for one in names:
@@ -553,7 +538,7 @@ class Learner:
             own = replace(self, place=partial(self._place_of, np.flatnonzero(which)))
             for name, cells in table.some(which).columns.items():
                 if name != kind and not _empty(cells):
-                    column, _ = own._column(name, cells, said.get(name, ""))
+                    column, _ = own._column(name, cells)
                     found.append(replace(column, of=(kind, one)))
         told = {column.name for column in found}
         empty = (name for name in table.columns if name not in told)
@@ -565,9 +550,9 @@ class Learner:
     def _place_of(self, rows: NDArray[np.int64], i: int) -> str:
         return self.place(int(rows[i]))
 
-    def _column(self, name: str, cells: Cells, said: str) -> tuple[Column, Cells]:
+    def _column(self, name: str, cells: Cells) -> tuple[Column, Cells]:
         if is_text(cells):
-            return self._text_column(name, cells, said)
+            return self._text_column(name, cells, self.said.get(name, ""))
         numbers = np.asarray(cells, np.float32)
         return self._numeric(name, numbers), numbers
 

@@ -116,7 +116,7 @@ class Records:
         """With the attributes as features."""
         rows = self._rows(attributes)
         elsewhere = set(_names(self.links, self.of_links)) - set(attributes)
-        drop = tuple(name for name in reading.hints.drop if name not in elsewhere)
+        drop = tuple(name for name in reading.drop if name not in elsewhere)
         own = replace(reading, id=rows.header[0], drop=drop)
         return assemble(Nodes(rows, own, Problems(), known=known), links, name)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gcnii.data.tables.assemble import Nodes, assemble
 from gcnii.data.tables.frame import FrameRows
-from gcnii.data.tables.reading import HINTS, Names, Reading, refuse_empty_cells
+from gcnii.data.tables.reading import Names, Reading, refuse_empty_cells
 from gcnii.errors import DataError, InputError, Problems, notice
 from gcnii.graph import Graph
 from gcnii.graph.columns import Columns
@@ -211,9 +211,10 @@ def _label(table: pd.DataFrame, reading: Reading) -> Names:
 def _typed(table: pd.DataFrame, kinds: Mapping[str, str], reading: Reading) -> Reading:
     """The reading with the types of the headers; what is no feature is taken out of the table."""
     roles = {one.lower() for one in (*reading.labels, *reading.target, reading.split, reading.time)}
-    said = {name for hint in HINTS for name in getattr(reading, hint)}
     rest = {
-        name: kind for name, kind in kinds.items() if name not in said and name.lower() not in roles
+        name: kind
+        for name, kind in kinds.items()
+        if name not in reading.said and name.lower() not in roles
     }
     if unused := [f"{name}:{kind}" for name, kind in rest.items() if kind not in PLAIN]:
         notice(f"nodes: left out of the features: {', '.join(unused)}")
@@ -227,7 +228,7 @@ def _typed(table: pd.DataFrame, kinds: Mapping[str, str], reading: Reading) -> R
     )
     return replace(
         reading,
-        numeric=(*reading.hints.numeric, *numeric),
-        date=(*reading.hints.date, *date),
-        categorical=(*reading.hints.categorical, *categorical),
+        numeric=(*reading.numeric, *numeric),
+        date=(*reading.date, *date),
+        categorical=(*reading.categorical, *categorical),
     )

@@ -168,7 +168,7 @@ class Nodes:
     def features_named(self) -> list[str]:
         """The columns that are neither names, labels, numbers to predict nor splits."""
         reading, roles = self.reading, {self._column(name) for name in self._roles}
-        if reading.time not in (*reading.hints.numeric, *reading.hints.date):
+        if reading.said.get(reading.time) not in ("numeric", "date"):
             roles.add(self._column(reading.time))
         return [name for name in self.rows.header if name not in roles]
 
@@ -184,9 +184,8 @@ class Nodes:
         for name in self._roles:
             if (count := lower.count(name.lower())) > 1:
                 self.problems.add(f"{self.rows.name} has {count} columns called {name!r}; keep one")
-        hints, features = self.reading.hints, self.features_named
-        wanted = {*hints.numeric, *hints.categorical, *hints.date, *hints.text, *hints.drop}
-        for name in sorted(wanted - set(features) - (set(hints.drop) & set(edges))):
+        said, features = self.reading.said, self.features_named
+        for name in sorted({*said} - {*features} - ({*self.reading.drop} & {*edges})):
             self.problems.add(
                 f"{self.rows.name} has no feature column {name!r}; "
                 f"{did_you_mean(name, features)}its feature columns are {', '.join(features)}"
@@ -254,9 +253,8 @@ class Nodes:
 
     def features(self) -> tuple[Table, Columns]:
         """The feature columns, and what they are: as is known already, or learnt from them."""
-        hints = self.reading.hints
-        dropped = set(hints.drop)
-        names = [name for name in self.features_named if name not in dropped]
+        said = self.reading.said
+        names = [name for name in self.features_named if said.get(name) != "drop"]
         if self.known is not None:
             cells = self.rows.cells(names, self.known.as_text)
             return Table(len(self.rows), cells, self.matrix, self.names), self.known
@@ -266,14 +264,14 @@ class Nodes:
                 "a node needs at least one"
             )
             self.problems.refuse()
-        table = Table(
-            len(self.rows), self.rows.cells(names, hints.as_text), self.matrix, self.names
-        )
-        learner = Learner(self.rows.name, self.rows.place, self.problems)
+        as_text = {name for name in names if said.get(name) in ("categorical", "date", "text")}
+        cells = self.rows.cells(names, as_text)
+        table = Table(len(self.rows), cells, self.matrix, self.names)
+        learner = Learner(self.rows.name, self.rows.place, self.problems, said)
         if kind := self._types(names):
-            columns = learner.columns_of_types(table, hints, kind)
+            columns = learner.columns_of_types(table, kind)
         else:
-            table, columns = learner.columns(table, hints)
+            table, columns = learner.columns(table)
         self.problems.columns = columns
         if not columns.used:
             found = ", ".join(f"{one.name!r} is left out ({one.reason})" for one in columns)

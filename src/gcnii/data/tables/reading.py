@@ -30,7 +30,7 @@ from gcnii.errors import (
 )
 from gcnii.files import Document
 from gcnii.graph.arrays import true_or_false
-from gcnii.graph.columns import Cells, Hints, Texts, parsed
+from gcnii.graph.columns import Cells, Texts, parsed
 from gcnii.graph.weights import DUPLICATES
 
 # Names of nodes as text, None where missing; or as whole numbers, where a table has such.
@@ -255,9 +255,9 @@ class Reading:
         return tuple(map(float, self.time_shares))
 
     @property
-    def hints(self) -> Hints:
-        """What is known about feature columns."""
-        return Hints(**{name: _names(name, getattr(self, name)) for name in HINTS})
+    def said(self) -> dict[str, str]:
+        """What the user says of columns: what they are, or that they are not used ("drop")."""
+        return {name: hint for hint in HINTS for name in getattr(self, hint)}
 
 
 def _renamed(given: Document) -> Document:
