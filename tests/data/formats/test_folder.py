@@ -362,6 +362,10 @@ def test_wide_features_come_from_a_sparse_matrix(write):
     [
         (sp.csr_array([[1.0, 0], [0, 1], [0, 0]]), "has 3 rows, but there are 2 nodes"),
         (b"no zip file", "not a sparse matrix"),
+        (
+            sp.csr_array([[1.0, 0], [0, np.nan]]),
+            "must hold finite numbers, got NaN or infinity in row 1 ",
+        ),
     ],
 )
 def test_a_wrong_matrix_is_refused(write, content, message):

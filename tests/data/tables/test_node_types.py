@@ -117,6 +117,11 @@ def test_a_wrong_cell_is_named_with_its_file_and_row(tmp_path):
         gcnii.load(folder(tmp_path, items=wrong))
 
 
+def test_every_table_of_a_type_has_the_column_of_names(tmp_path):
+    with pytest.raises(DataError, match=r"nodes-items.csv has no column 'id'; its columns are key"):
+        gcnii.load(folder(tmp_path, items=ITEMS.rename(columns={"id": "key"})))
+
+
 def test_ids_differ_over_all_tables(tmp_path):
     with pytest.raises(DataError, match=r"nodes-users.csv repeats the id 'a' of row 2 of nodes-i"):
         gcnii.load(folder(tmp_path, USERS.assign(id=["a", *USERS["id"][1:]])))

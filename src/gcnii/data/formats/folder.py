@@ -37,7 +37,7 @@ from gcnii.data.tables.reading import Ends, Reading, Rows, Watcher, progress_of
 from gcnii.errors import DataError, GraphError, Problems
 from gcnii.files import refuse_special
 from gcnii.graph import Graph
-from gcnii.graph.arrays import refuse_empty_columns
+from gcnii.graph.arrays import first, refuse_empty_columns
 from gcnii.graph.columns import Cells, Columns, Texts, is_text
 
 FORM = "a folder with nodes.csv and edges.csv (or .parquet)"
@@ -93,6 +93,8 @@ def _of_types(
     for rows in parts.values():
         if column in rows.header:
             problems.add(f"{rows.name} has a column {column}, which its name tells; leave it out")
+        if reading.id.lower() not in map(str.lower, rows.header):
+            problems.add(f"{rows.lacks(reading.id)}; rename the one with its nodes' names")
     problems.refuse()
     return StackedRows(parts, column)
 
@@ -191,6 +193,12 @@ def _matrix(path: Path, n: int) -> sp.csr_array:
         matrix.check_format(full_check=True)
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
+    if not (finite := np.isfinite(matrix.data)).all():
+        row = sp.coo_array(matrix).row[first(~finite)]
+        raise DataError(
+            f"{path.name} must hold finite numbers, got NaN or infinity in row {row} (counted "
+            "from 0)"
+        )
     return matrix
 
 
