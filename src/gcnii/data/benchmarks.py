@@ -47,7 +47,7 @@ from gcnii.data.formats import npz
 from gcnii.data.splits import stratified_split
 from gcnii.errors import DataError
 from gcnii.graph import Graph, Role, Split
-from gcnii.graph.arrays import merged, row_normalised
+from gcnii.graph.arrays import Array, merged, row_normalised
 
 Files = Mapping[str, Path]  # what a reader gets: file name → path
 SPLITS = 10
@@ -233,7 +233,6 @@ def _texts(arrays: npz.Arrays, name: str) -> tuple[str, ...] | None:
         return None
 
 
-Array = NDArray[Any]  # of the type that its file holds
 PPI_ROLES: dict[str, Role] = {"train": "train", "valid": "val", "test": "test"}
 
 

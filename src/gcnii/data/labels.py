@@ -12,7 +12,7 @@ from gcnii.data.splits import stratified_split
 from gcnii.data.tables.reading import Rows
 from gcnii.errors import GraphError, InputError, Problems, notice
 from gcnii.graph import Split, splits_of
-from gcnii.graph.arrays import BEYOND, known_rows
+from gcnii.graph.arrays import BEYOND, Array, known_rows
 from gcnii.graph.arrays import Labels as Values
 from gcnii.graph.columns import TRUTH, Texts, day_of, flag, in_order, is_number, parsed
 from gcnii.graph.times import Times
@@ -236,11 +236,11 @@ class Tensor(Protocol):
 class _Numbers(NamedTuple):
     """Labels as numbers or truth values, and where they are unknown."""
 
-    values: NDArray[Any]
+    values: Array
     unknown: NDArray[np.bool_]
 
 
-def as_array(values: ArrayLike | Tensor) -> NDArray[Any]:
+def as_array(values: ArrayLike | Tensor) -> Array:
     """The values as a numpy array; those of a list keep their types."""
     if hasattr(values, "detach"):
         return _of_tensor(values)
@@ -254,7 +254,7 @@ def as_array(values: ArrayLike | Tensor) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def _of_tensor(values: Any) -> NDArray[Any]:
+def _of_tensor(values: Any) -> Array:
     try:
         tensor = values.detach().cpu()
         # numpy has no bfloat16
@@ -315,7 +315,7 @@ def array_numbers(y: ArrayLike | Tensor | None, n: int, names: Sequence[str]) ->
     return _targets(numbers, names)
 
 
-def _numbers(values: NDArray[Any]) -> _Numbers | None:
+def _numbers(values: Array) -> _Numbers | None:
     """None if the labels are texts."""
     if values.dtype.kind == "f":
         return _Numbers(values, np.isnan(values) | (values == UNKNOWN))
@@ -342,7 +342,7 @@ def _numbers(values: NDArray[Any]) -> _Numbers | None:
     return _numbers(filled.astype(np.int64 if whole else np.float64))
 
 
-def _texts(values: NDArray[Any], classes: Classes) -> Labels:
+def _texts(values: Array, classes: Classes) -> Labels:
     if values.ndim == 2:
         raise GraphError(
             f"y has {values.shape[1]} columns of text; where a node can have several labels, "

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from gcnii.errors import GraphError
 
+Array: TypeAlias = NDArray[Any]  # of the type that a file or a caller gives
 Features: TypeAlias = NDArray[np.float32 | np.float64] | sp.csr_array
-Labels: TypeAlias = NDArray[Any]  # int64 of classes, or float64 of numbers to predict
+Labels: TypeAlias = Array  # int64 of classes, or float64 of numbers to predict
 Frozen = TypeVar("Frozen")
 WIDE = 2**21  # columns of a sparse X: each has a name and a row of weights, also an empty one
 BEYOND = 2**63  # the first whole number that int64 cannot hold
@@ -34,7 +35,7 @@ def freeze(value: Frozen) -> Frozen:
     return value
 
 
-def own(values: ArrayLike, field: str) -> NDArray[Any]:
+def own(values: ArrayLike, field: str) -> Array:
     """A copy; the array itself if it is one that nobody changes, frozen and no view of another."""
     refuse_masked(values, field)
     shared = isinstance(values, np.ndarray) and not values.flags.writeable and values.base is None
@@ -69,7 +70,7 @@ def true_or_false(value: object, name: str) -> bool:
     return bool(value)
 
 
-def hand_back(values: Features | NDArray[Any]) -> None:
+def hand_back(values: Features | Array) -> None:
     """Let the system have the pages of a mapped file back; they are read again when needed.
 
     They count as the process's memory once they were read.  Other arrays are left alone.
@@ -109,7 +110,7 @@ def integers(values: ArrayLike, field: str) -> NDArray[np.int64]:
     raise GraphError(f"{field} must hold whole numbers, got {array[place]} at position {place}")
 
 
-def _refuse_beyond(array: NDArray[Any], field: str) -> None:
+def _refuse_beyond(array: Array, field: str) -> None:
     """Numbers that int64 cannot hold would become others: 2^64 - 1 becomes -1."""
     if array.dtype.kind not in "uf":
         return

@@ -6,16 +6,16 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gcnii.errors import DataError
+from gcnii.graph.arrays import Array
 from gcnii.graph.graph import ROLES, Graph, Split
 
 Numbers = NDArray[np.int64]
-Gathered = Callable[[NDArray[Any]], NDArray[Any]]
+Gathered = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)

@@ -20,19 +20,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.lib.format import read_array_header_1_0, read_array_header_2_0
-from numpy.typing import NDArray
 
 from gcnii.data.converters.scipy_matrix import from_scipy
 from gcnii.data.tables.assemble import EdgeList, each_once
 from gcnii.data.tables.reading import Reading
 from gcnii.errors import DataError, GraphError, notice
 from gcnii.graph import ROLES, Graph, Split
-from gcnii.graph.arrays import WIDE
+from gcnii.graph.arrays import WIDE, Array
 
 FORM = "a .npz file with edges, features and labels"
 # prefixes of the parts of a CSR matrix
@@ -51,8 +49,6 @@ BROKEN = (
     *(OSError, ValueError, EOFError, RuntimeError, MemoryError),
     *(zipfile.BadZipFile, zlib.error),
 )
-
-Array = NDArray[Any]  # of the type that the file holds
 
 
 def read(path: Path, directed: bool | None = None, seed: int = 0, duplicates: str = "") -> Graph:

@@ -13,21 +13,17 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gcnii.data.labels import array_labels, splits_or_stratified
 from gcnii.errors import DataError, GraphError
 from gcnii.graph import Graph, Split
-from gcnii.graph.arrays import merged
+from gcnii.graph.arrays import Array, merged
 
 FORM = "a folder of the Open Graph Benchmark with raw/edge.csv.gz"
 MARKS = tuple(f"{folder}{name}" for folder in ("raw/", "") for name in ("edge.csv.gz", "relations"))
 FILES = {"train": "train", "val": "valid", "test": "test"}  # mask → the name of its file
-
-Array = NDArray[Any]
 
 
 def read(path: Path, directed: bool = False, seed: int = 0, split: str = "") -> Graph:

@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from gcnii.errors import DataError, InputError
 from gcnii.files import NOTHING, Document, Maybe, atomic_write, check, disk_errors, refuse_replacing
 from gcnii.graph import ROLES, Graph, Split
-from gcnii.graph.arrays import hand_back
+from gcnii.graph.arrays import Array, hand_back
 from gcnii.graph.columns import Cells, Columns, Table, is_text
 
 FORM = "a .safetensors file that gcnii.save wrote"
@@ -42,7 +41,6 @@ DOCUMENT = {
 PLAIN = ("edges", "weights", "edge_types", "y", "part", "times", "edge_times")
 TEXTS = ("nodes", "classes", "features", "edge_type_names")
 
-Array = NDArray[Any]
 Tensors = dict[str, Array]
 
 

@@ -37,7 +37,6 @@ from gcnii.data.formats.packed import (
     DOCUMENT,
     ENTRY,
     SUFFIX,
-    Array,
     Tensors,
     document_of,
     graph_of,
@@ -63,7 +62,7 @@ from gcnii.files import (
     write_document,
 )
 from gcnii.graph import ROLES, GlobalIndices, Graph, Piece, Split, Whole
-from gcnii.graph.arrays import freeze, runs_of
+from gcnii.graph.arrays import Array, freeze, runs_of
 from gcnii.graph.columns import Columns
 from gcnii.graph.piece import Numbers, refuse_targets
 
