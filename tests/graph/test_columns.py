@@ -79,6 +79,14 @@ def test_a_word_in_a_numeric_column_is_refused():
         encode(COLUMNS, age=CITY, city=CITY)
 
 
+@pytest.mark.parametrize(
+    "age", [np.array([1, np.inf], np.float32), np.array(["1", "1e60"], object)]
+)
+def test_a_number_that_is_too_large_is_refused_by_its_column(age):
+    with pytest.raises(DataError, match="'age' is infinite or too large in row 1 of the nodes"):
+        encode(COLUMNS, age=age, city=CITY[:2])
+
+
 def test_a_category_that_was_read_as_whole_numbers_is_found():
     columns = Columns((Column("zip", "categorical", values=("12", "7")),))
     assert encode(columns, zip=np.array([7, 12], np.float32))[0] == [[0, 1], [1, 0]]

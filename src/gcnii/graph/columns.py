@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from gcnii.errors import DataError, Problems, some_of
 from gcnii.files import Document, Maybe, check
-from gcnii.graph.arrays import dense
+from gcnii.graph.arrays import dense, first
 
 Numbers: TypeAlias = NDArray[np.float32]  # NaN where missing
 Texts: TypeAlias = NDArray[np.object_]  # str; None where missing
@@ -118,19 +118,25 @@ def truths_of(cells: Texts) -> Numbers:
 
 
 def numbers_of(table: Table, name: str) -> Numbers:
-    """A column as numbers; DataError at the first cell that is none."""
+    """A column as numbers; DataError at the first cell that is none, or is not finite."""
     cells = table.columns[name]
-    if not is_text(cells):
-        return np.asarray(cells, np.float32)
-    wrong = [i for i, cell in enumerate(cells) if cell is not None and not _has_value(cell)]
-    if wrong:
+    if is_text(cells):
+        wrong = [i for i, cell in enumerate(cells) if cell is not None and not _has_value(cell)]
+        if wrong:
+            raise DataError(
+                f"the feature {name!r} is numeric in the model, but {cells[wrong[0]]!r} "
+                f"in row {wrong[0]} of the nodes (counted from 0)"
+            )
+        values = [np.nan if cell is None else TRUTH.get(cell.lower(), cell) for cell in cells]
+        found = float32_of(np.array(values, np.float64))
+    else:
+        found = np.asarray(cells, np.float32)
+    if (beyond := np.isinf(found)).any():
         raise DataError(
-            f"the feature {name!r} is numeric in the model, but {cells[wrong[0]]!r} "
-            f"in row {wrong[0]} of the nodes (counted from 0)"
+            f"the feature {name!r} is infinite or too large in row {first(beyond)} of the nodes "
+            "(counted from 0); it must be a finite number or empty"
         )
-    return np.array(
-        [np.nan if cell is None else TRUTH.get(cell.lower(), cell) for cell in cells], np.float32
-    )
+    return found
 
 
 def _has_value(cell: str) -> bool:
