@@ -393,6 +393,14 @@ def test_a_column_that_the_user_names_must_exist_and_be_named_once(write, name):
         load(write(), drop=[name], categorical=["x", "nope"])
 
 
+def test_to_predict_for_a_graph_its_split_need_not_be_one(write):
+    columns = load(write()).columns
+    nodes = (write() / "nodes.csv").read_text().replace("train", "holdout")
+    assert load(write(nodes), columns=columns).splits == ()
+    with pytest.raises(DataError, match="the split is 'holdout'"):
+        load(write(nodes))
+
+
 def test_options_are_kept_to_load_the_graph_again(write):
     graph = load(write(), unknown="fish", directed=True, drop=["size"])
     again = load(graph.source, **graph.loaded_with)

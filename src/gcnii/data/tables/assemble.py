@@ -329,7 +329,13 @@ class Nodes:
                     f"{given[0]} divides the nodes, and so does the column {column!r} of "
                     f"{self.rows.name}; leave one of them out"
                 )
-            split = given_split(self.rows, column, labelled, self.problems)
+            problems = self.problems if self.known is None else Problems()
+            try:
+                split = given_split(self.rows, column, labelled, problems)
+            except DataError:
+                if problems is self.problems:
+                    raise
+                return ()  # to predict, none is needed
             if times is not None:
                 return self._drawn(lambda: split.validating_last(times))
             return self._drawn(lambda: split.validating(labels.y))
