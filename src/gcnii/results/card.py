@@ -25,6 +25,7 @@ from gcnii.results.outputs import KEPT
 from gcnii.results.result import Result
 from gcnii.results.trained import Trained
 from gcnii.targets import LabelTarget
+from gcnii.targets.objective import scarce_class
 from gcnii.targets.scores import (
     SCORES,
     Answers,
@@ -52,6 +53,8 @@ class ShortForm:
     balanced_accuracy   None where a node can have several labels
     calibration   a sentence, where few validation nodes calibrate the probabilities
     found     of one of two classes, by its threshold: accuracy, ROC AUC, precision, recall, …
+    first     of a rare class, what is said before anything else: that it is not found, or that
+              naming the other one is as good
     """
 
     score: float
@@ -62,9 +65,11 @@ class ShortForm:
     calibration: str | None = None
     measured: str = "accuracy"
     found: Document | None = None
+    first: str = ""
 
     def document(self) -> Document:
-        return {name: json_value(value) for name, value in vars(self).items() if value is not None}
+        known = {name: one for name, one in vars(self).items() if one not in (None, "")}
+        return {name: json_value(value) for name, value in known.items()}
 
     def lines(self) -> list[str]:
         shown = [f"{self.measured} {percent(self.score)} (majority {percent(self.majority)})"]
@@ -77,13 +82,6 @@ class ShortForm:
         words = [f"warning: {sentence}" for sentence in self.warnings if sentence != self.first]
         flagged = [flagged_sentence(self.found)] if self.found else []
         return [" · ".join(shown), *flagged, *words, *filter(None, [self.calibration])]
-
-    @property
-    def first(self) -> str:
-        """What is said before anything else: that what was sought is not found, or no better."""
-        if self.found:
-            return str(self.found["unbeaten"])
-        return self.warnings[-1] if self.score <= self.majority else ""
 
 
 def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
@@ -111,12 +109,12 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
     if result.by_threshold:
         ours = [i for i in result.predicting() if i in rows] or rows[:1]
         found = _found(result, said, result.part(ours).graded(graph, device), metric.key)
-    beaten = found is not None or score > majority
-    sentences = (
-        found["unbeaten"] if found else "",
-        never_predicted(target, never, there, recipe),
-        "" if beaten else unbeaten(score, majority, balanced, recipe),
-    )
+    lost = never_predicted(target, never, there, recipe)
+    if found:
+        worse = found["unbeaten"]
+    else:
+        worse = "" if score > majority else unbeaten(score, majority, balanced, recipe)
+    sentences = (worse, lost) if found else (lost, worse)
     return ShortForm(
         score,
         majority,
@@ -126,6 +124,7 @@ def short_form(result: Trained, device: str = "auto") -> ShortForm | None:
         few_validation_nodes(result) or None,
         result.measured if found else metric.name,
         found,
+        worse if found or scarce_class(graph) is not None else "",
     )
 
 
