@@ -161,8 +161,8 @@ class Recipe:
     )
     positive: str = setting(
         "",
-        "the class that ROC AUC and average precision are of; default: of two classes the one "
-        "of fewer training nodes, of more the mean over the classes",
+        "the class that ROC AUC and average precision are of, and the threshold of two classes; "
+        "default: of two the one of fewer training nodes, of more the mean over the classes",
         neutral="",
     )
     class_weight: ClassWeight = setting(
@@ -189,14 +189,14 @@ class Recipe:
     label_threshold: Thresholds = setting(
         "half",
         "predict labels above one half, or above the probability that is best on validation: "
-        "with several labels per node, by micro-F1; of two classes, by the F1 of the rarer one, "
+        "with several labels per node, by micro-F1; of two classes, by the F1 of `positive`, "
         "or by cost; default: validation with several labels, or a class of less than 20 %, in "
         "a graph of your own; it is found after training, and the monitor always uses one half",
         neutral="half",
     )
     cost: str = setting(
         "",
-        "of two classes, what missing a node of the rarer one costs, to what a false alarm "
+        "of two classes, what missing a node of `positive` costs, to what a false alarm "
         "costs, such as 10:1; the threshold is the one of least cost",
         neutral="",
     )
