@@ -159,7 +159,7 @@ def check(
     print(visible(f"{graph!r} is valid"))
     for name, value in _facts(graph).items():
         if isinstance(value, dict):
-            value = [f"{name} {count}" for name, count in value.items()]
+            value = [f"{name} ({count:,})" for name, count in value.items()]
         words = ", ".join(value) if isinstance(value, list) else value
         print(visible(f"  {name}: {words}"))
     _print_columns(graph.columns)

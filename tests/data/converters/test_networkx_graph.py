@@ -200,7 +200,7 @@ def test_an_attribute_of_numbers_is_cut_into_types_with_or_without_weights(weigh
     G = nx.path_graph(4)
     nx.set_node_attributes(G, {i: i for i in G}, "size")
     nx.set_edge_attributes(G, {(0, 1): 1.0, (1, 2): 5.0, (2, 3): 9.0}, "amount")
-    with pytest.warns(UserWarning, match="amount makes 3 types of edges: amount below 3 1"):
+    with pytest.warns(UserWarning, match="amount makes 3 types of edges: amount below 3: 1"):
         graph = gcnii.from_networkx(G, weight=weight, edge_type="amount=3,8", X=X)
     assert graph.edge_types.tolist() == [0, 1, 2]
     assert graph.type_names == ("amount below 3", "amount 3 to 8", "amount from 8")

@@ -55,7 +55,7 @@ def test_a_networkx_graph_is_cut_alike(nodes, edges):
     G = nx.Graph()
     G.add_nodes_from((row.id, {"age": row.age, "label": row.label}) for row in nodes.itertuples())
     G.add_edges_from((row.source, row.target, {"amount": row.amount}) for row in edges.itertuples())
-    with pytest.warns(UserWarning, match="amount from 12 2"):
+    with pytest.warns(UserWarning, match="amount from 12: 2"):
         graph = gcnii.from_networkx(G, edge_type=CUT)
     same = read(nodes, edges)
     named = (

@@ -33,6 +33,11 @@ def test_a_column_called_type_makes_types_and_a_notice_says_so():
     ]
 
 
+def test_types_that_are_numbers_are_told_from_their_counts():
+    with pytest.warns(UserWarning, match=r"type makes 2 types of edges: 1: 3, 10: 1 \(--edge-type"):
+        gcnii.from_frames(NODES, EDGES.assign(type=[10, 1, 1, 1]))
+
+
 def test_the_column_of_types_can_have_any_name_or_be_left_out():
     renamed = EDGES.rename(columns={"type": "kind"})
     assert gcnii.from_frames(NODES, renamed, edge_type="kind").type_names == ("cites", "writes")

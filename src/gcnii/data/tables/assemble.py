@@ -555,8 +555,7 @@ class Edges:
             self.problems.add(f"the column {column} of {rows.name}: {error}{hint}")
             return None, ()
         if self.optional:
-            shown = [f"{one}:" for one in names] if cuts else names
-            say_types(rows.name, column, shown, np.bincount(types).tolist())
+            say_types(rows.name, column, names, np.bincount(types).tolist())
         return types, names
 
 
@@ -591,7 +590,8 @@ def say_types(owner: str, column: str, names: Sequence[str], counts: Sequence[in
     """A notice of the types that edges have, if there are several."""
     if len(names) < 2:
         return
-    shown = ", ".join(f"{a} {b:,}" for a, b in zip(names[:SHOWN], counts, strict=False))
+    colon = ":" if any(name[-1:].isdigit() for name in names) else ""
+    shown = ", ".join(f"{a}{colon} {b:,}" for a, b in zip(names[:SHOWN], counts, strict=False))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     notice(
         f"{owner}: {column} makes {len(names)} types of edges: {shown}{more} "
