@@ -25,7 +25,7 @@ from gcnii.graph.arrays import Labels, known_rows
 from gcnii.graph.past import features_there, past
 from gcnii.members.forest import Forest, Table
 from gcnii.members.known import Known
-from gcnii.propagation.adjacency import Direction, adjacency, adjacency_of_type
+from gcnii.propagation.adjacency import Direction, adjacency
 from gcnii.targets import Classes, Target, target_of
 from gcnii.targets.target import Floats, Ints
 
@@ -149,12 +149,7 @@ def neighbourhood(
     kind  the type of edges that count; None: all
     """
 
-    def links(way: Direction) -> sp.csr_array:
-        if kind is None:
-            return adjacency(graph, way, "remove", "auto")
-        return adjacency_of_type(graph, kind, way, "remove", "auto")
-
-    A = links("both" if directed else "out")
+    A = adjacency(graph, "both" if directed else "out", "remove", "auto", kind)
     known = known.reaching(graph.n)
     near = _mean(A, X)
     parts: list[Table | Floats] = [near, *(_extremes(A, X) if extremes else ())]
@@ -162,7 +157,7 @@ def neighbourhood(
     parts += [np.diff(A.indptr)[:, None], A.sum(1)[:, None]]
     ways: tuple[Direction, ...] = ("out", "in") if directed else ()
     for way in ways:
-        one = links(way)
+        one = adjacency(graph, way, "remove", "auto", kind)
         parts += [_mean(one, X), *_labels(one, known), np.diff(one.indptr)[:, None]]
         parts += [_further_labels(one, known)]
     return np.column_stack([part.astype(np.float32) for part in parts])

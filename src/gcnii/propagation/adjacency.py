@@ -34,15 +34,23 @@ def adjacency(
     direction: Direction = "out",
     loops: Loops = "keep",
     edge_weights: EdgeWeights = "raw",
+    kind: int | None = None,
 ) -> sp.csr_array:
     """A (n, n): A[u, v] is the weight with which u gathers from v, 0 if it does not.
 
     Without edge weights it is 1, however often an edge is repeated; with them, those of a repeated
     edge add up, and the sum counts as `edge_weights` says.
+
+    kind  the type of edges that count; None: all
     """
     # paper: undirected graphs without self-loops; here: the authors' code, which keeps both as the
     # files have them.
-    return _of_some(graph, np.s_[:], direction, loops, edge_weights)
+    which = np.s_[:] if kind is None else graph.edge_types == kind
+    weights = None if graph.weights is None else graph.weights[which]
+    A = of_edges(graph.edges[:, which], weights, graph.n)
+    if weights is not None and edge_weights != "raw":
+        A.data = weighed(A.data, edge_weights, graph.typical_weights)
+    return oriented(A, direction if graph.directed else "both", loops)
 
 
 def adjacency_of_types(
@@ -50,30 +58,7 @@ def adjacency_of_types(
 ) -> list[sp.csr_array]:
     """`adjacency` of the edges of each type."""
     how = direction, loops, edge_weights
-    return [adjacency_of_type(graph, t, *how) for t in range(graph.type_count)]
-
-
-def adjacency_of_type(
-    graph: Graph, t: int, direction: Direction, loops: Loops, edge_weights: EdgeWeights
-) -> sp.csr_array:
-    """`adjacency` of the edges of one type."""
-    assert graph.edge_types is not None
-    return _of_some(graph, graph.edge_types == t, direction, loops, edge_weights)
-
-
-def _of_some(
-    graph: Graph,
-    which: NDArray[np.bool_] | slice,
-    direction: Direction,
-    loops: Loops,
-    edge_weights: EdgeWeights,
-) -> sp.csr_array:
-    """`adjacency` of some of the edges."""
-    weights = None if graph.weights is None else graph.weights[which]
-    A = of_edges(graph.edges[:, which], weights, graph.n)
-    if weights is not None and edge_weights != "raw":
-        A.data = weighed(A.data, edge_weights, graph.typical_weights)
-    return oriented(A, direction if graph.directed else "both", loops)
+    return [adjacency(graph, *how, kind) for kind in range(graph.type_count)]
 
 
 def of_edges(edges: NDArray[np.int64], weights: NDArray[np.float64] | None, n: int) -> sp.csr_array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -91,10 +91,9 @@ class RelationalAdjacency(Adjacency):
         relation[links.diagonal == 0] = torch.tensor(sorted_relation)
         return cls(links.pattern, links.weights, links.diagonal, norm, relation=relation)
 
-    def to(self, *args: Any, **kwargs: Any) -> Self:
-        """The same on another device or in another dtype; takes what `Tensor.to` takes."""
-        links = super().to(*args, **kwargs)
-        return replace(links, relation=self.relation.to(links.weights.device))
+    def moved(self, weights: Tensor) -> Self:
+        """The same where its weights are on another device, or in another dtype."""
+        return replace(super().moved(weights), relation=self.relation.to(weights.device))
 
     @cached_property
     def layout(self) -> RelationLayout:

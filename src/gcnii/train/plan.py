@@ -113,15 +113,12 @@ def make_plan(
     model_settings = {name: merged.get(name, default) for name, default in defaults.items()}
     model_settings = check_settings(model_hints(model), model_settings)
     _check_batches(model, recipe)
-    if graph is not None and graph.weighted:
-        refuse_weights(model, recipe)
+    if graph is not None:
+        refuse_edges(graph, model, recipe)
     if recipe.memory in ("recompute", "offload") and not MODELS[model].can_recompute:
         raise InputError(f"{model} cannot recompute its activations; use memory auto or keep")
     plan = Plan(model, model_settings, recipe, {name: sources[name] for name in known})
-    if graph is None or not graph.typed:
-        return plan
-    refuse_types(model, recipe)
-    return plan.over(graph.type_count)
+    return plan if graph is None else plan.over(graph.type_count)
 
 
 # Settings that draw no mask at 0, after which the masks of dropout differ.
@@ -353,10 +350,15 @@ def about_rare(graph: Graph, recipe: Recipe, given: Container[str]) -> str:
     )
 
 
-def refuse_weights(model: str, recipe: Recipe) -> None:
-    """Raise InputError if this model would not use edge weights with this recipe."""
-    if recipe.edge_weights == "none":
-        return
+def refuse_edges(graph: Graph, model: str, recipe: Recipe) -> None:
+    """Raise InputError if this model would not use weights or types of edges with this recipe."""
+    if graph.weighted and recipe.edge_weights != "none":
+        _refuse_weights(model, recipe)
+    if graph.typed and recipe.edge_types != "ignore" and MODELS[model].card.uses_graph:
+        _refuse_types(model, recipe)
+
+
+def _refuse_weights(model: str, recipe: Recipe) -> None:
     if recipe.geometry != "none":
         who = f"the neighbours of the geometry {recipe.geometry} have no weights"
     elif not MODELS[model].card.uses_weights:
@@ -369,10 +371,7 @@ def refuse_weights(model: str, recipe: Recipe) -> None:
     )
 
 
-def refuse_types(model: str, recipe: Recipe) -> None:
-    """Raise InputError if this model cannot use types of edges with this recipe."""
-    if recipe.edge_types == "ignore" or not MODELS[model].card.uses_graph:
-        return
+def _refuse_types(model: str, recipe: Recipe) -> None:
     if recipe.geometry != "none":
         who = f"the neighbours of the geometry {recipe.geometry} have"
     elif recipe.diffusion != "none":

@@ -35,7 +35,7 @@ from gcnii.targets.objective import Share
 from gcnii.train.batches import Batch, Batches, Full, NeighbourBatches, Subgraphs
 from gcnii.train.clusters import cluster
 from gcnii.train.features import Floats, Scaling, scaled_matrix, structure_columns
-from gcnii.train.plan import Plan, refuse_types, refuse_weights
+from gcnii.train.plan import Plan, refuse_edges
 from gcnii.train.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -221,17 +221,15 @@ def learnt(
 
     structure  the columns that are added to X, which are always standardised
 
-    An error if the graph is a piece of one, or the plan's model would ignore its edge weights.
+    An error if the graph is a piece of one, or the plan's model would not use all that its edges
+    have.
     """
     if isinstance(graph, Piece):
         raise UsageError(
             f"this process has a piece of {graph.name}, and the others the rest; start them "
             "together, with torchrun"
         )
-    if graph.weighted:
-        refuse_weights(plan.model, plan.recipe)
-    if graph.typed:
-        refuse_types(plan.model, plan.recipe)
+    refuse_edges(graph, plan.model, plan.recipe)
     if scaling is None and (plan.recipe.scale != "none" or structure is not None):
         X, there = features_there(graph), present(graph)
         scaling = Scaling.learn(X, plan.recipe.scale, columns=graph.columns)
