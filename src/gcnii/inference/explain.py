@@ -434,8 +434,10 @@ class _Answer:
                 f"the scores of node {node} of {graph.name} are not finite; its features may be "
                 "far larger than those of the training"
             )
-        if chosen is None:
-            chosen = self._predicted(node)
+        if chosen is None and not self.number and result.label_target.exclusive:
+            chosen = int(self._decided(self.P[[node]])[0])
+        elif chosen is None:
+            chosen = 0 if self.number else int(self.P[node].argmax())
         if chosen == other:
             raise InputError(f"{self.names[chosen]!r} is held against itself; name another class")
         self.asked = ExplainedScore(node, chosen, other)
@@ -506,13 +508,6 @@ class _Answer:
             return np.ones(len(P), bool)
         truth = self.result.label_target.indicators(self._decided(P))
         return np.asarray(truth[:, self.asked.label] == 1)
-
-    def _predicted(self, node: int) -> int:
-        """The class that it is given; of several labels the most probable one."""
-        if self.number:
-            return 0
-        P = self.P[[node]]
-        return int(self._decided(P)[0] if self.result.label_target.exclusive else P.argmax())
 
     def _decided(self, P: Floats) -> Ints:
         """By the threshold and the class weights of what is explained."""

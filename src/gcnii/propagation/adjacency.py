@@ -225,14 +225,12 @@ class TypedAdjacency(Adjacency):
         cls, each: Sequence[sp.csr_array], norm: Norm = "symmetric", loops: Loops = "keep"
     ) -> TypedAdjacency:
         """From non-negative A (n, n), one of each type; in float64."""
-        total = sp.csr_array(sum(each[1:], each[0]))
-        links = Adjacency.of(total, norm, loops)
-        places = _codes(links.pattern)
+        links = Adjacency.of(sp.csr_array(sum(each[1:], each[0])), norm, loops)
+        n = links.pattern.shape[1]
+        places = (links.pattern.row_of * n + links.pattern.columns).numpy()
         values = np.zeros((len(each), len(places)))
-        for own, A in zip(values, each, strict=True):
-            A.sort_indices()
-            row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-            own[np.searchsorted(places, row * A.shape[1] + A.indices)] = A.data
+        for own, A in zip(values, map(sp.coo_array, each), strict=True):
+            own[np.searchsorted(places, A.row.astype(np.int64) * n + A.col)] = A.data
         return cls(
             *(links.pattern, links.weights, links.diagonal, norm, links.looped),
             of_type=torch.from_numpy(values),
@@ -257,12 +255,6 @@ class TypedAdjacency(Adjacency):
         has = (linked | ~linked.any(0)).to(each.dtype)
         P = torch.stack([self._normalised(A) for A in each])
         return TypedMatrix.of(self.pattern, P * has[:, self.pattern.row_of], has)
-
-
-def _codes(pattern: Pattern) -> NDArray[np.int64]:
-    """(entries,) a number for each entry, ascending."""
-    row, column = pattern.row_of.numpy(), pattern.columns.numpy().astype(np.int64)
-    return np.asarray(row * pattern.shape[1] + column)
 
 
 def counted(norm: Norm, A: Tensor, I: Tensor, *, looped: bool) -> Tensor:
