@@ -68,6 +68,12 @@ def test_the_short_form_of_another_metric_compares_like_with_like(lopsided):
     assert (document["measured"], usual) == ("ROC AUC of class rare", "50.0")
 
 
+def test_the_short_form_of_macro_f1_has_it_once(lopsided):
+    line = short_form(fit(lopsided, metric="f1", **SMALL)).lines()[0]
+    assert line.startswith("macro-F1 ")
+    assert line.count("macro-F1") == 1
+
+
 def test_what_the_training_was_told_is_not_advised_again(lopsided):
     never, unbeaten = warned(lopsided, metric="accuracy")
     assert never.endswith(

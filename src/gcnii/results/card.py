@@ -78,7 +78,8 @@ class ShortForm:
             shown += [f"{SCORES[name].name} {percent(self.found[name])}" for name in beside]
         if self.balanced_accuracy is not None:
             shown.append(f"balanced accuracy {percent(self.balanced_accuracy)}")
-        shown.append(f"macro-F1 {percent(self.macro_f1)}")
+        if self.measured != "macro-F1":
+            shown.append(f"macro-F1 {percent(self.macro_f1)}")
         words = [f"warning: {sentence}" for sentence in self.warnings if sentence != self.first]
         flagged = [flagged_sentence(self.found)] if self.found else []
         return [" · ".join(shown), *flagged, *words, *filter(None, [self.calibration])]

@@ -5,7 +5,7 @@ nodes.csv     a header, then one row per node: `id` (any text), any number of fe
               or empty)
 edges.csv     a header, then one row per edge: `source` and `target` (or `from` and `to`, `src` and
               `dst`, `u` and `v`, or the only two columns there are), both ids of nodes.csv, and
-              optionally `weight`; other columns are left out, with a warning
+              optionally `weight` and `type`; other columns are left out, with a warning
 features.npz  optional: wide, sparse features beside the columns of nodes.csv, as
               `scipy.sparse.save_npz` writes them, one row per node in the same order
 
