@@ -220,7 +220,7 @@ def _weights(data: Data, m: int) -> Weights | None:
     return _vector(data.edge_attr, "edge_attr", m)
 
 
-def _vector(values: Any, name: str, m: int) -> Weights:
+def _vector(values: Tensor, name: str, m: int) -> Weights:
     array = as_array(values)
     texts = array.dtype == object and any(isinstance(one, str) for one in array.flat)
     if array.dtype.kind not in "iubfO" or texts:
