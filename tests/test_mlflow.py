@@ -54,6 +54,18 @@ def test_a_model_goes_into_the_run_that_logged_its_training(mlflow, pets):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_each_of_several_settings_has_curves_of_its_own(mlflow, pets):
+    log = gcnii.mlflow.MlflowLog()
+    gcnii.fit(pets, "gcnii", layers=2, epochs=3, alpha=[0.1, 0.9], callbacks=[log])
+    (run,) = mlflow.search_runs(output_format="list")
+    history = mlflow.MlflowClient().get_metric_history
+    for name in ("seed-0/val", "setting-1/seed-0/val"):
+        assert [point.step for point in history(run.info.run_id, name)] == [0, 1, 2]
+    own = {name: value for name, value in run.data.params.items() if "/" in name}
+    assert own == {"setting-1/alpha": "0.9"}
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_train_logs_its_curves(mlflow, pets, tmp_path):
     answer = call("train", "pets", *SMALL, "--runs", 2, "--log", "mlflow", cwd=tmp_path)
     assert answer.code == 0, answer.err

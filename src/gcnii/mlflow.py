@@ -119,7 +119,8 @@ class MlflowLog:
     """A callback of `fit` that logs settings and curves into a run of MLflow.
 
     Each seed has curves of its own: `seed-0/val_loss`.  Points are written every two seconds, and
-    when `fit` closes it.
+    when `fit` closes it.  Where a fit tries several settings, the curves of the second are those
+    called `setting-1/seed-0/val_loss`, and what it has otherwise than the first is logged so, too.
 
     Parameters
     ----------
@@ -130,6 +131,7 @@ class MlflowLog:
     def __init__(self, name: str = "gcnii"):
         self.mlflow, self.name = _mlflow(), name
         self.run: str | None = None
+        self.settings: dict[int, Mapping[str, object]] = {}
         self.points: list[object] = []
         self.written = time.monotonic()
 
@@ -139,12 +141,18 @@ class MlflowLog:
             self.own = self.mlflow.active_run() is None
             active = self.mlflow.active_run() or self.mlflow.start_run(run_name=self.name)
             self.run = active.info.run_id
-            self.mlflow.log_params(dict(now.settings))
+        if now.setting not in self.settings:
+            self.settings[now.setting] = now.settings
+            first = self.settings.get(0, {}) if now.setting else {}
+            own = {key: value for key, value in now.settings.items() if value != first.get(key)}
+            self.mlflow.log_params({f"{now.prefix}{key}": own[key] for key in own})
         stamp = int(time.time() * 1000)
         for seed, measures in now.measures.items():
             for name, value in measures._asdict().items():
                 self.points.append(
-                    self.mlflow.entities.Metric(f"seed-{seed}/{name}", value, stamp, now.epoch)
+                    self.mlflow.entities.Metric(
+                        f"{now.prefix}seed-{seed}/{name}", value, stamp, now.epoch
+                    )
                 )
         if time.monotonic() - self.written > EVERY:
             self._write()
@@ -161,7 +169,7 @@ class MlflowLog:
             self._write()
             if self.own:
                 self.mlflow.end_run()
-            self.run = None
+            self.run, self.settings = None, {}
 
 
 def _mlflow() -> ModuleType:

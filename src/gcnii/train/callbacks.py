@@ -57,7 +57,8 @@ class EpochReport(NamedTuple):
     measures : dict
         seed → what the epoch measured, for each run that took part in it.
     setting : int
-        The place of the runs' settings, where a fit tries several: each has its own report.
+        The place of the runs' settings, where a fit tries several: each has its own report, and
+        its own curves in a log.
     settings : dict
         The settings of the model and of the Recipe that these runs are trained with.
 
@@ -95,6 +96,11 @@ class EpochReport(NamedTuple):
         """The mean over the runs of the validation score, in [0, 1]."""
         return fmean(now.val for now in self.measures.values())
 
+    @property
+    def prefix(self) -> str:
+        """Of the names of its curves: `setting-2/`, and nothing of the first setting."""
+        return f"setting-{self.setting}/" if self.setting else ""
+
 
 Callback = Callable[[EpochReport], object]
 
@@ -130,6 +136,7 @@ class CsvLog:
 
     Rows are in the file as soon as an epoch is reported.  The file is opened at the first report,
     and an older log of this name is then replaced; any other file is refused.  `fit` closes it.
+    Where a fit tries several settings, the second has a file of its own, NAME-setting-1.csv.
 
     Parameters
     ----------
@@ -150,38 +157,39 @@ class CsvLog:
 
     def __init__(self, path: Path | str, *, overwrite: bool = False):
         self.path, self.overwrite, self.closed = user_path(path), overwrite, False
-        self.file: TextIO | None = None
+        self.files: dict[Path, TextIO] = {}
 
     def __call__(self, now: EpochReport) -> None:
         """Add a row for each run that took part in this epoch."""
-        if self.file is None:
-            self.file = self._open()
+        own = f"-{now.prefix[:-1]}" if now.prefix else ""
+        path = self.path.with_name(f"{self.path.stem}{own}{self.path.suffix}") if own else self.path
+        file = self.files.get(path) or self._open(path)
         rows = ((seed, now.epoch, *measures) for seed, measures in now.measures.items())
-        with naming(self.path):
-            csv.writer(self.file, lineterminator="\n").writerows(rows)
-            self.file.flush()
+        with naming(path):
+            csv.writer(file, lineterminator="\n").writerows(rows)
+            file.flush()
 
-    def _open(self) -> TextIO:
+    def _open(self, path: Path) -> TextIO:
         if self.closed:
-            raise UsageError(f"{self.path} is complete; make a new CsvLog for each fit")
-        refuse_replacing(self.path, is_log, overwrite=self.overwrite)
+            raise UsageError(f"{path} is complete; make a new CsvLog for each fit")
+        refuse_replacing(path, is_log, overwrite=self.overwrite)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = self.path.open("w", encoding="ascii", newline="")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.files[path] = file = path.open("w", encoding="ascii", newline="")
         except (OSError, ValueError) as error:  # ValueError: of a name that no file can have
             reason = getattr(error, "strerror", None) or error
             raise InputError(
-                f"the log {self.path} cannot be written: {reason}; choose another name"
+                f"the log {path} cannot be written: {reason}; choose another name"
             ) from None
         file.write(",".join(HEADER) + "\n")
         return file
 
     def close(self) -> None:
         """Close the file."""
-        self.closed = self.closed or self.file is not None
-        if self.file:
-            self.file.close()
-            self.file = None
+        self.closed = self.closed or bool(self.files)
+        for file in self.files.values():
+            file.close()
+        self.files.clear()
 
 
 def is_log(path: Path) -> bool:
@@ -196,7 +204,8 @@ class TensorBoard:
     """A callback that writes train_loss, val_loss and val of each run, to see with TensorBoard.
 
     Each seed is a run of its own, in folder/seed-SEED, so that the curves of all seeds share a
-    chart. An older log in the folder is hidden by the new one.  `fit` closes it.
+    chart; of further settings, in folder/setting-1/seed-SEED. An older log in the folder is hidden
+    by the new one.  `fit` closes it.
 
     Parameters
     ----------
@@ -223,32 +232,34 @@ class TensorBoard:
         self.folder, self.closed = user_path(folder), False
         if os.path.exists(self.folder) and not self.folder.is_dir():
             raise InputError(f"{self.folder} is a file; give TensorBoard a folder")
-        self.writers: dict[int, SummaryWriter] = {}
+        self.writers: dict[tuple[int, int], SummaryWriter] = {}
 
     def __call__(self, now: EpochReport) -> None:
         """Add a point to the curves of each run that took part in this epoch."""
-        for seed in self.writers.keys() - now.measures.keys():  # those that have stopped
-            self.writers.pop(seed).close()
+        for setting, seed in list(self.writers):
+            if setting == now.setting and seed not in now.measures:  # it has stopped
+                self.writers.pop((setting, seed)).close()
         for seed, measures in now.measures.items():
-            writer = self.writers.get(seed) or self._open(seed, now.epoch)
+            writer = self.writers.get((now.setting, seed)) or self._open(now, seed)
             for tag, value in measures._asdict().items():
                 writer.add_scalar(tag, value, now.epoch)
 
-    def _open(self, seed: int, epoch: int) -> SummaryWriter:
+    def _open(self, now: EpochReport, seed: int) -> SummaryWriter:
         from torch.utils.tensorboard import SummaryWriter
 
         if self.closed:
             raise UsageError(f"{self.folder} is complete; make a new TensorBoard for each fit")
-        place = str(self.folder / f"seed-{seed}")
+        place = str(self.folder / f"{now.prefix}seed-{seed}")
         # purge_step: what an earlier log has from this epoch on is no longer shown
         try:
-            self.writers[seed] = SummaryWriter(place, purge_step=epoch, flush_secs=FLUSH)
+            writer = SummaryWriter(place, purge_step=now.epoch, flush_secs=FLUSH)
         except (OSError, ValueError) as error:  # ValueError: of a name that no folder can have
             reason = getattr(error, "strerror", None) or error
             raise InputError(
                 f"the folder {place} cannot be written to: {reason}; give TensorBoard another"
             ) from None
-        return self.writers[seed]
+        self.writers[now.setting, seed] = writer
+        return writer
 
     def close(self) -> None:
         """Write what is left, and close the files."""

@@ -43,7 +43,15 @@ def test_the_log_holds_what_the_bundles_curves_hold(batch, graph, path, tmp_path
     result = fit(graph, seeds=range(2), batch=batch, callbacks=[log], **SMALL)
     bundle = result.save(tmp_path / "bundle")
     assert sorted(path.read_text().split()) == sorted((bundle / "curves.csv").read_text().split())
-    assert log.file is None  # fit has closed it
+    assert log.files == {}  # fit has closed it
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_each_of_several_settings_has_a_file_of_its_own(batch, graph, path):
+    result = fit(graph, "gcnii", alpha=[0.1, 0.9], batch=batch, callbacks=[CsvLog(path)], **SMALL)
+    for run, name in zip(result.runs, ("curves.csv", "curves-setting-1.csv"), strict=True):
+        (*_, last) = path.with_name(name).read_text().split()
+        assert last == ",".join(map(str, (0, 4, *run.curve[-1])))
 
 
 def test_an_older_log_is_replaced_at_the_first_report_and_not_before(path):

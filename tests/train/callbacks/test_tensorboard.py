@@ -39,6 +39,13 @@ def test_each_seed_is_a_run_with_three_curves(batch, graph, tmp_path):
             assert [value for _, value in points] == pytest.approx([now[i] for now in run.curve])
 
 
+def test_each_of_several_settings_has_curves_of_its_own(graph, tmp_path):
+    result = fit(graph, "gcnii", alpha=[0.1, 0.9], callbacks=[TensorBoard(tmp_path)], **SMALL)
+    for run, name in zip(result.runs, ("seed-0", "setting-1/seed-0"), strict=True):
+        points = [value for _, value in curves(tmp_path / name)["val_loss"]]
+        assert points == pytest.approx([now[1] for now in run.curve])
+
+
 def test_a_new_log_hides_the_older_one_in_its_folder(graph, tmp_path):
     fit(graph, callbacks=[TensorBoard(tmp_path)], **SMALL | {"epochs": 9})
     fit(graph, callbacks=[TensorBoard(tmp_path)], **SMALL)
