@@ -275,6 +275,13 @@ def test_more_clusters_than_nodes_are_said(tmp_path):
     )
 
 
+def test_a_setting_that_another_one_makes_idle_is_said(tmp_path):
+    write_pets(tmp_path / "pets")
+    answer = call("train", "pets", "--clusters", 4, "--plateau", 9, *SMALL, cwd=tmp_path)
+    assert "clusters is not used, since batches is full" in answer.err
+    assert "plateau" not in answer.err
+
+
 def test_a_misspelt_folder_is_guessed_among_those_beside_it(tmp_path):
     write_pets(tmp_path / "churn")
     said = refusal(call("train", "chrun", cwd=tmp_path))

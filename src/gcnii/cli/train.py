@@ -58,6 +58,7 @@ from gcnii.train.plan import (
     make_plan,
     source_of_model,
     warn_about,
+    warn_of_idle,
 )
 from gcnii.train.recipe import in_force
 from gcnii.train.stopping import Run, make_runs
@@ -105,7 +106,9 @@ def train(
         return load_graph(graph, tables, offline=how.offline, quiet=how.quiet, share=share)
 
     def plan(data: Graph) -> Plan:
-        return _plan(data, model, given, study, preset)
+        found = _plan(data, model, given, study, preset)
+        warn_of_idle(found.recipe, given)
+        return found
 
     data, alone = read() if size == 1 else None, bool(study or how.log or how.tensorboard)
     if data and combines(data, model, preset, given, one_training=alone):

@@ -319,6 +319,14 @@ def warn_about(graph: Graph, plan: Plan, given: Container[str]) -> None:
         notice(f"{graph.name}: {sentence}")
 
 
+def warn_of_idle(recipe: Recipe, given: Container[str]) -> None:
+    """Warn of each given setting that is not used, because of another one."""
+    for name, hint in recipe_hints().items():
+        other, idle = setting_of(hint)[1].unused_when or ("", ())
+        if name in given and (value := getattr(recipe, other, None)) in idle:
+            notice(f"{name} is not used, since {other} is {value}")
+
+
 FEW = 20  # nodes of a rare class
 
 
