@@ -115,7 +115,7 @@ def quarters(homophily: Floats) -> dict[str, Bools]:
 
 
 def steps(distance: Floats) -> dict[str, Bools]:
-    """Which nodes are so many steps from the nearest training node."""
+    """Which nodes are this many steps from the nearest training node."""
     found = {str(step): distance == step for step in range(1, FURTHEST + 1)}
     return {**found, "more, or none in reach": np.isinf(distance)}
 

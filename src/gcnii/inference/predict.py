@@ -90,7 +90,7 @@ def _have(count: int) -> str:
 
 
 def say_by_features(count: int) -> None:
-    """Warn of so many answers by the features alone."""
+    """Warn of how many answers are by the features alone."""
     notice(
         f"{_have(count)} no edges, unlike the nodes that the model was trained on; "
         "the answer is by the features alone (basis: features)"
