@@ -170,6 +170,22 @@ def test_the_entries_of_p_may_be_given_instead(graph, other, tmp_path):
     assert np.abs(found - result.predict_proba(other)).max() < 1e-5
 
 
+def test_no_term_of_a_sum_is_lost_among_several_threads(graph, other, tmp_path):
+    result = trained(graph, diffusion="heat")
+    path = export_onnx(result, tmp_path / "model.onnx", inputs="matrix")
+    P = result.network(other)[1].P
+    shuffled = np.random.default_rng(0).permutation(len(P.values))  # the entries come in any order
+    each = {"rows": P.pattern.row_of, "columns": P.pattern.columns.long(), "values": P.values}
+    entries = {name: one.numpy()[shuffled] for name, one in each.items()}
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = 4
+    session = onnxruntime.InferenceSession(path, settings)
+    X, ours = other.X.astype(np.float32), result.predict_proba(other)
+    for _ in range(100):
+        found = session.run(None, {"X": X, **entries})[0]
+        assert np.abs(found - ours).max() < 1e-5
+
+
 @pytest.mark.slow
 def test_the_networks_of_an_ensemble_are_one_file_and_trees_are_in_none(graph, other, tmp_path):
     ensemble = fit(graph, effort="quick", epochs=5, device="cpu")

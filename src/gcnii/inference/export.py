@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from gcnii.errors import InputError, is_one_of, notice, some_of
 from gcnii.files import atomic_write, first_bytes, refuse_replacing, user_path
 from gcnii.graph.weights import TYPICAL, EdgeWeights
-from gcnii.inference.onnx_graph import Matrix, NotWritten, OnnxGraph, Value
+from gcnii.inference.onnx_graph import Matrix, NotWritten, OnnxGraph, Value, added
 from gcnii.propagation import Sparse
 from gcnii.propagation.adjacency import BOTH_SIDES
 from gcnii.results.ensemble import Ensemble, Networks
@@ -247,7 +247,12 @@ class _Drawing:
             rows, columns, values = (
                 self.graph.input(name, kind, ("entries",)) for name, kind in names
             )
-            self.P.setdefault(key, Matrix(self.n, rows, columns, values.cast(_type(recipe))))
+            if key not in self.P:  # the entries come in any order
+                e = self.graph.add("Shape", rows)
+                rows, order = self.graph.add_several("TopK", 2, rows, e, largest=0, sorted=1)
+                columns = self.graph.add("Gather", columns, order)
+                values = self.graph.add("Gather", values, order).cast(_type(recipe))
+                self.P[key] = Matrix(self.n, rows, columns, values)
         elif key not in self.P:
             self.P[key] = self._of_edges(recipe)
         return self.P[key]
@@ -280,7 +285,7 @@ class _Drawing:
         zeros = self.graph.full(add("Shape", unique), 0, np.float64)
         sums = []
         for start in range(len(codes) - 1):
-            once = _added(zeros, add("Slice", place, m * start, m * (start + 1)), w)
+            once = added(zeros, add("Slice", place, m * start, m * (start + 1)), w)
             sums.append(once if weighted else add("Min", once, 1.0))
         A = sums[0] if len(sums) == 1 else add("Max", *sums)
         if weighted:
@@ -300,7 +305,7 @@ class _Drawing:
         A = A if norm in ("mean", "first-order") or not looped else A + I
 
         def inverse(places: Value) -> Value:
-            degree = _added(self.graph.full(self.n, 0, np.float64), places, A)
+            degree = added(self.graph.full(self.n, 0, np.float64), places, A)
             known = add("Greater", degree, 0.0, dtype=np.bool_)
             safe = self.graph.add("Where", known, degree, self.graph.constant(inf), dtype=float)
             return add("Reciprocal", safe)
@@ -370,16 +375,10 @@ def _ranks(A: Value, typical: Value, T: Value) -> Value:
     first = add("Slice", place, np.array([0]), T)
     rest = add("Slice", place, T, np.array([np.iinfo(np.int64).max]))
     ones = A.graph.full(T, 1, np.float64)
-    counts = _added(A.graph.full(add("Shape", unique, dtype=np.int64), 0, np.float64), first, ones)
+    counts = added(A.graph.full(add("Shape", unique, dtype=np.int64), 0, np.float64), first, ones)
     no_more = add("CumSum", counts, np.array(0))
     sums = no_more * 2.0 - counts  # below, and no larger
     return add("Max", add("Gather", sums, rest, axis=0), 1.0) / T.cast(np.float64)
-
-
-def _added(sums: Value, places: Value, terms: Value) -> Value:
-    """The sums with each term added at its place."""
-    at = sums.graph.add("Unsqueeze", places, np.array([1]))
-    return sums.graph.add("ScatterND", sums, at, terms, reduction="add")
 
 
 def _type(recipe: Recipe) -> type[np.float64] | type[np.float32]:
