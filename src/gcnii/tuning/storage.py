@@ -50,7 +50,8 @@ OPENINGS = 5  # attempts, because workers that begin together make the same tabl
 MOST_DEATHS = 3  # of workers in one trial, which is then taken for their cause
 FILE = "study.db"
 PASSWORD = "***"
-AGAIN = re.compile("already exists|duplicate key|UNIQUE constraint")
+AGAIN = re.compile("already exists|duplicate key|UNIQUE constraint|database is locked")
+PATIENCE = 60  # seconds to wait for others who write to the same SQLite file
 BEATING = "Heartbeat of storage"  # a warning of Optuna's: `Held` does it here
 
 
@@ -113,7 +114,7 @@ def _refuse_damaged_file(url: str) -> bool:
         return False
     refuse_special(path)
     try:
-        with closing(sqlite3.connect(path, timeout=60)) as file:
+        with closing(sqlite3.connect(path, timeout=PATIENCE)) as file:
             reason = _file_damage(file)
     except sqlite3.Error as error:
         if "locked" in str(error):
@@ -175,7 +176,7 @@ def _reason(error: Exception, url: str) -> str:
 
 def _engine(url: str) -> dict[str, object]:
     if url.startswith("sqlite"):
-        return {"connect_args": {"timeout": 60}}  # several processes write
+        return {"connect_args": {"timeout": PATIENCE}}  # several processes write
     server: dict[str, object] = {"pool_pre_ping": True}  # it may have been restarted
     known = url.startswith("postgresql")
     return server | ({"connect_args": {"connect_timeout": CONNECT}} if known else {})
@@ -189,10 +190,10 @@ def _prepare_sqlite(storage: RDBStorage) -> None:
     """
     from sqlalchemy import event
 
-    def prepare(connection: object, _: object) -> None:
-        connection.isolation_level = None  # type: ignore[attr-defined] # `begin` is ours
-        connection.execute("PRAGMA journal_mode=WAL")  # type: ignore[attr-defined]
-        connection.execute("PRAGMA synchronous=NORMAL")  # type: ignore[attr-defined]
+    def prepare(connection: sqlite3.Connection, _: object) -> None:
+        connection.isolation_level = None  # `begin` is ours
+        _write_ahead(connection)
+        connection.execute("PRAGMA synchronous=NORMAL")
 
     def begin(connection: object) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")  # type: ignore[attr-defined]
@@ -200,6 +201,19 @@ def _prepare_sqlite(storage: RDBStorage) -> None:
     event.listen(storage.engine, "connect", prepare)
     event.listen(storage.engine, "begin", begin)
     storage.engine.dispose()  # connections from now on are prepared
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Change a file's journal, for which SQLite itself does not wait until others are done."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 class Held:
