@@ -588,7 +588,10 @@ def estimate(
 ) -> Cost:
     """Both costs; on a CPU, its rates are measured now."""
     part = replace(size, n=cut.nodes, entries=round(size.entries * cut.nodes / size.n))
-    rates = h200_rates(network, cut.nodes) if device is H200 else calibrate(part, network)
+    if device is H200:
+        rates = h200_rates(network, cut.nodes)
+    else:
+        rates = calibrate(part, network, whole=devices == 1)
     where = Place(device=device, rates=rates, cut=cut, devices=devices, machines=machines)
     return cost_at(size, network, where)
 
@@ -676,16 +679,19 @@ SHORTEST = 1e-6  # seconds of a call
 LAYER, EPOCH = 100e-6, 1e-3  # seconds of Python, for a layer and for the rest of an epoch
 
 
-def calibrate(size: Size, network: Network) -> Rates:
+def calibrate(size: Size, network: Network, *, whole: bool) -> Rates:
     """The rates of one thread of this CPU, measured in less than a second.
 
     The graph is drawn, of this degree and at most this number of nodes.  Matrices take turns, as
     many as a training keeps: what it reads was written long before, and is in no cache any more.
+
+    whole  whether one process has the whole graph: then layers may be compiled, whose masks and
+           passes are what is left of a layer's time
     """
     import torch
 
     from gcnii.dropout import InplaceDropout, epoch_key
-    from gcnii.nn.engine.fused import dense_product
+    from gcnii.nn.engine.fused import are_compiled, dense_product, two_layers
     from gcnii.propagation.sparse import multiply_each
     from gcnii.train.hardware import large_blocks_kept, trim_memory, tuned_cpu
 
@@ -713,14 +719,20 @@ def calibrate(size: Size, network: Network) -> Rates:
         numbers, item = n * h, W.element_size()
         typical = partial(_typical, size=numbers * item)
         gather = typical(lambda: put(lambda H: multiply_each(pattern, values, H)))
+        product = typical(lambda: put(lambda H: dense_product(H, W)))
+        passes = typical(lambda: turn().add_(turns[-1], alpha=0.1)) / 3  # over one matrix
+        mask = typical(lambda: drop(turn(), key))
+        if whole and are_compiled(h, dtype):
+            both = typical(lambda: put(lambda H: two_layers(pattern, values, H, W, key)))
+            passes, mask = max(SHORTEST, both / 2 - gather - product) / ON_CPU.forward, 0.0
         return Rates(
-            bandwidth=3 * numbers * item / typical(lambda: turn().add_(turns[-1], alpha=0.1)),
+            bandwidth=numbers * item / passes,
             gather=entries * h / gather,
             beyond=entries * h / gather * item,
             cache=inf,  # measured as it is, in the cache or not
-            operations=2 * numbers * h / typical(lambda: put(lambda H: dense_product(H, W))),
+            operations=2 * numbers * h / product,
             gradient=2 * numbers * h / typical(lambda: torch.bmm(turn().mT, turns[-1], out=out)),
-            mask=typical(lambda: drop(turn(), key)) / numbers,
+            mask=mask / numbers,
             layer=LAYER,
             epoch=EPOCH,
         )

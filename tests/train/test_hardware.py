@@ -66,8 +66,8 @@ def test_large_blocks_come_from_the_system_once_where_they_are_kept():
     most = LARGEST_POOLED // resource.getpagesize()
     with tuned_cpu(1):
         with large_blocks_kept(True):
-            faults()
-            assert faults() < most // 10
+            # What else is allocated may lie in the first block when the next one is asked for.
+            assert min(faults() for _ in range(5)) < most // 10
         assert faults() > most
         with large_blocks_kept(False):
             assert faults() > most
@@ -79,18 +79,33 @@ def test_after_a_fit_the_process_is_as_it_was():
     KDTree(torch.zeros(500, 2).numpy()).count_neighbors(KDTree(torch.zeros(500, 2).numpy()), 1.0)
 
 
-@pytest.mark.parametrize(
-    ("n", "asked", "threads"), [(600, None, 1), (600, 2, 2), (4097, None, 3), (4097, 1, 1)]
-)
-def test_small_work_is_done_by_one_thread_unless_asked_otherwise(n, asked, threads, three_threads):
-    graph, seen = load("csbm", n=n), []
+@pytest.fixture(params=[True, False])
+def compiles(request, monkeypatch):
+    """Whether layers of 64 columns are compiled."""
+    monkeypatch.setattr(hardware, "are_compiled", lambda width, dtype: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize(("small", "asked", "threads"), [(1, None, 1), (1, 2, 2), (0, None, 3)])
+def test_small_work_is_done_by_one_thread_unless_asked_otherwise(
+    small, asked, threads, compiles, three_threads
+):
+    most = (1 << 15 if compiles else 1 << 18) // 64
+    graph, seen = load("csbm", n=most + 1 - small), []
     see = lambda report: seen.append(torch.get_num_threads())  # noqa: E731
     fit(graph, layers=1, width=64, epochs=1, device="cpu", threads=asked, callbacks=[see])
     assert (seen, torch.get_num_threads()) == ([threads], 3)
 
 
-def test_runs_of_a_batch_are_more_work(three_threads):
-    task = Task.of(load("csbm", n=600), make_plan("gcnii", {"layers": 1}), torch.device("cpu"))
+def test_only_layers_that_are_compiled_get_more_threads_sooner(monkeypatch, three_threads):
+    monkeypatch.setattr(hardware, "are_compiled", lambda width, dtype: True)
+    graph, cpu = load("csbm", n=600), torch.device("cpu")
+    plans = [make_plan(name, {"layers": 2}) for name in ("gcnii", "gcn-residual", "deep-gcn")]
+    assert [threads_for(Task.of(graph, plan, cpu)) for plan in plans] == [3, 1, 1]
+
+
+def test_runs_of_a_batch_are_more_work(compiles, three_threads):
+    task = Task.of(load("csbm", n=500), make_plan("gcnii", {"layers": 1}), torch.device("cpu"))
     assert (threads_for(task), threads_for(task, batch=20)) == (1, 3)
 
 

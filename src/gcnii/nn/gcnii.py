@@ -83,6 +83,7 @@ class GCNII(GCNIISkeleton):
         when="start here",
     )
     conv: type[Conv] = GCNIIConv
+    fused = True
     batched = frozenset({"alpha", "lam", "dropout"})
 
     def __init__(

@@ -200,6 +200,8 @@ class Model(nn.Module):
     uses_types: ClassVar[bool] = False
     # Its settings that are plain numbers in a formula: replicas of one batch may differ in them.
     batched: ClassVar[frozenset[str]] = frozenset({"dropout"})
+    # Whether all its layers are one function, which may be compiled for a CPU.
+    fused: ClassVar[bool] = False
     # Whether it can recompute activations in backward instead of keeping them, and whether it does.
     can_recompute: ClassVar[bool] = False
     recomputes: bool = False

@@ -18,6 +18,7 @@ import torch
 from gcnii.errors import InputError
 from gcnii.memory import KEPT, LARGEST_POOLED, POOLED, SHARE, Held, choose_held, segments
 from gcnii.nn import MODELS
+from gcnii.nn.engine.fused import are_compiled
 from gcnii.nn.settings import whole
 from gcnii.train.recipe import Recipe
 from gcnii.train.task import Task
@@ -25,7 +26,8 @@ from gcnii.train.task import Task
 TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4  # glibc's names for mallopt
 POOL = 1 << 30  # bytes
 MMAPS = 1 << 16  # blocks that glibc asks the system for on their own, as it does by default
-SMALL = 1 << 18  # numbers of a layer's state, up to which one thread is enough
+# Numbers of a layer's state, up to which one thread is enough; and of one of compiled layers.
+SMALL, SMALL_COMPILED = 1 << 18, 1 << 15
 MOST_THREADS = 1024  # OpenMP ends the process where the system refuses more
 MEMINFO, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 # What limits a container's CPU time, as files in CONTAINER: `quota period` in one, or a file each.
@@ -196,7 +198,8 @@ def threads_for(task: Task, asked: int | None = None, batch: int | None = None) 
     """The number of CPU threads to train with: those asked for, or one where the work is small.
 
     Threads of small work wait for one another more than they compute: on two cores, two are no
-    faster than one up to about 2,700 nodes × 64, and beside two busy processes half as fast.
+    faster than one up to about 2,700 nodes × 64, and beside two busy processes half as fast.  Those
+    of compiled layers stay together: from 600 nodes × 64 on, two are faster.
     """
     asked = whole("threads", asked, least=1)
     if asked and asked > MOST_THREADS:
@@ -208,7 +211,10 @@ def threads_for(task: Task, asked: int | None = None, batch: int | None = None) 
         )
     if asked or is_gpu(task.device):
         return asked or CPU_THREADS.number()
-    return _threads((batch or 1) * task.graph.n * task.plan.model_settings.get("width", 1))
+    plan, width = task.plan, task.plan.model_settings.get("width", 1)
+    compiled = MODELS[plan.model].fused and are_compiled(width, plan.recipe.dtype)
+    numbers = (batch or 1) * task.graph.n * width
+    return _threads(numbers, SMALL_COMPILED if compiled else SMALL)
 
 
 @contextmanager
@@ -218,8 +224,8 @@ def suited_threads(numbers: int) -> Iterator[None]:
         yield
 
 
-def _threads(numbers: int) -> int:
-    most = 1 if numbers <= SMALL else CPU_THREADS.number()
+def _threads(numbers: int, small: int = SMALL) -> int:
+    most = 1 if numbers <= small else CPU_THREADS.number()
     return 1 if most > 1 and _spins_for_long() and _crowded(most) else most
 
 

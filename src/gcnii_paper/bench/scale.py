@@ -185,7 +185,7 @@ def measured(training: Training) -> Document:
     """
     network = Network(layers=training.layers, width=training.width, memory=training.memory)
     like = _like(training)
-    rates = calibrate(like, network)
+    rates = calibrate(like, network, whole=True)
     with tuned_cpu(1):
         # What a process loads when code first runs is not of this training.
         _epoch(_group(data.load("csbm", n=100), training))

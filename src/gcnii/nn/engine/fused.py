@@ -14,6 +14,7 @@ Inside, tensors have an axis of replicas, (r, n, h); `forward_layer`, `backward_
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gcnii import kernels
-from gcnii.dropout import Dropout, InplaceDropout, levels, next_keys
+from gcnii.dropout import LEVELS, Dropout, InplaceDropout, levels, next_keys
 from gcnii.errors import UsageError
+from gcnii.kernels import compiled
+from gcnii.kernels.compiled import STEP, WIDEST, Entries, Library
 from gcnii.propagation import Sparse
 from gcnii.propagation.sparse import (
     AnyPattern,
@@ -101,6 +104,14 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
     return _fused(values, transposed, H[None], H0[None], *M, keys, mixed, call)[0].squeeze(0)
 
 
+def two_layers(P: Pattern, values: Tensor, D: Tensor, M: Tensor, key: Tensor) -> Tensor:
+    """What a training computes of D (1, n, h) by two layers of one M (1, h, h), to be timed."""
+    call = FusedCall(P, 0.1, 0.0, LEVELS // 2, saves=True)
+    M1, keys = (one.expand(2, *one.shape) for one in (M, key))
+    outputs, _ = _forward_on_cpu(values, D, D, M1, None, keys, call, _library_for(D, call))
+    return outputs[-1]
+
+
 def fused_rows(P: Sparse, H: Tensor, own: Tensor, H0: Tensor, mappings: Mappings, l: int) -> Tensor:
     """Some rows after layer l, where nothing is dropped: those of P̃, `own` of H, and of H0."""
     alpha = mappings.alpha
@@ -173,17 +184,10 @@ class Fused(torch.autograd.Function):
         """Run the layers one by one."""
         if kernels.usable(H):
             return _forward_on_gpu(values, H, H0, M1, M2, keys, kept, call)
-        erase = InplaceDropout(H, call.kept, call.rows)
-        D, layers = H if keys is None else erase(H.clone(), keys[0]), len(M1)
-        outputs, sums = [], []
-        for l in range(layers):
-            key = keys[l + 1] if keys is not None and l + 1 < layers else None
-            m2 = None if M2 is None else M2[l]
-            D, S = forward_layer(values, D, H0, M1[l], m2, key, erase, call)
-            if call.saves:
-                outputs.append(D)
-                sums.append(S)
-        return D, *outputs[:-1], *sums
+        D = H if keys is None else InplaceDropout(H, call.kept, call.rows)(H.clone(), keys[0])
+        library = _library_for(D, call)
+        outputs, sums = _forward_on_cpu(values, D, H0, M1, M2, keys, call, library)
+        return outputs[-1], *(outputs[:-1] if call.saves else ()), *sums
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -205,7 +209,13 @@ class Fused(torch.autograd.Function):
             ctx.spent = True
             found = _backward_on_gpu(transposed, G, H, saved, H0, M1, M2, keys, kept, ctx.call)
         else:
-            found = _backward_on_cpu(transposed, G, H, saved, H0, M1, M2, keys, ctx.call)
+            call, last = ctx.call, len(M1) - 1
+            dZ, D, S = _where_positive(G.clone(), H), saved[:last], saved[last:]
+            library = _library_for(dZ, call)
+            dH, *others = _backward_on_cpu(transposed, dZ, H0, M1, M2, D, S, call, library)
+            if keys is not None:
+                dH = InplaceDropout(dH, call.kept, call.rows)(dH, keys[0])
+            found = dH, *others
         return None, None, *found, None, None, None
 
     @staticmethod
@@ -289,24 +299,45 @@ def _given(kept: Tensor | None, call: FusedCall, H: Tensor) -> dict[str, Any]:
     return {"alpha": call.alpha, "skip": call.skip, "kept": share, "starts": starts}
 
 
+def _forward_on_cpu(
+    values: Tensor, D: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None, keys: Tensor | None,
+    call: FusedCall, library: Library | None,
+) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
+    """D_1, …, D_L and S_1, …, S_L; unless the call saves, all but D_L may be lost."""
+    if library is not None:
+        return library.forward_layers(
+            _entries(call.places, values), D, H0, M1, M2, keys, below=call.kept - LEVELS // 2,
+            alpha=call.alpha, skip=call.skip, saves=call.saves,
+        )  # fmt: skip
+    erase, layers = InplaceDropout(D, call.kept, call.rows), len(M1)
+    outputs, sums = [], []
+    for l in range(layers):
+        key = keys[l + 1] if keys is not None and l + 1 < layers else None
+        m2 = None if M2 is None else M2[l]
+        D, S = forward_layer(values, D, H0, M1[l], m2, key, erase, call)
+        if call.saves:
+            outputs.append(D)
+            sums.append(S)
+    return outputs or [D], sums
+
+
 def _backward_on_cpu(
-    transposed: Tensor, G: Tensor, H: Tensor, saved: list[Tensor], H0: Tensor,
-    M1: Tensor, M2: Tensor | None, keys: Tensor | None, call: FusedCall,
-) -> tuple[Tensor | None, ...]:  # fmt: skip
-    """The gradients of H, H0, M1 and M2; the last layer comes first."""
-    last = len(M1) - 1
-    D, S = saved[:last], saved[last:]
+    transposed: Tensor, dZ: Tensor, H0: Tensor, M1: Tensor, M2: Tensor | None,
+    D: Sequence[Tensor], S: Sequence[Tensor], call: FusedCall, library: Library | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:  # fmt: skip
+    """dZ_L, which is overwritten → the gradients of D_0, H0, M1 and M2."""
+    if library is not None:
+        PT = _entries(call.places.transposed[0], transposed)
+        return library.backward_layers(PT, dZ, H0, M1, M2, D, S, alpha=call.alpha, skip=call.skip)
     dH0, dM1 = torch.zeros_like(H0), torch.empty_like(M1)
     dM2 = None if M2 is None else torch.empty_like(M2)
-    dZ = _where_positive(G.clone(), H)
-    for l in range(last, -1, -1):
+    for l in range(len(M1) - 1, -1, -1):
         weight_gradients(S[l], dZ, dM1[l])
         if M2 is not None and dM2 is not None:
             weight_gradients(H0, dZ, dM2[l])
             dH0.baddbmm_(dZ, M2[l].mT)
         dZ = backward_layer(transposed, dZ, M1[l], D[l - 1] if l else None, dH0, call)
-    dH = dZ if keys is None else InplaceDropout(dZ, call.kept, call.rows)(dZ, keys[0])
-    return dH, dH0, dM1, dM2
+    return dZ, dH0, dM1, dM2
 
 
 def _merge(tensor: Tensor, dim: int | None, axis: int, replicas: tuple[int, int]) -> Tensor:
@@ -340,6 +371,68 @@ def _onednn_is_faster() -> bool:
     """
     wide = torch.backends.cpu.get_cpu_capability() == "AVX512"
     return wide and torch.backends.mkldnn.is_available()
+
+
+def are_compiled(width: int, dtype: torch.dtype) -> bool:
+    """Whether fused layers of this kind are compiled on a CPU."""
+    takes = dtype == torch.float32 and width % STEP == 0 and 0 < width <= WIDEST
+    return takes and _library() is not None
+
+
+def _library_for(H: Tensor, call: FusedCall) -> Library | None:
+    """What is compiled for matrices like this one.
+
+    Not for a part of what other processes share, and not where torch watches its own operations.
+    """
+    if call.rows is not None or not isinstance(call.places, Pattern):
+        return None
+    tracing = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+    watched = tracing or torch.compiler.is_compiling() or type(H) is not Tensor
+    if watched or not H.is_cpu or not are_compiled(H.shape[-1], H.dtype):
+        return None
+    return _library()
+
+
+def _entries(places: AnyPattern, values: Tensor) -> Entries:
+    assert isinstance(places, Pattern)
+    return places.rows, places.columns, values
+
+
+@cache
+def _library() -> Library | None:
+    """The compiled layers, if they say what torch's operations say."""
+    found = compiled.library()
+    return found if found is not None and _agrees(found) else None
+
+
+def _agrees(library: Library) -> bool:
+    """Whether it does in small what torch's operations do."""
+    draw, n = torch.Generator().manual_seed(0), 40
+    rows = torch.arange(n + 1, dtype=torch.int32).square() // 20  # up to four entries each
+    columns = torch.randint(n, (int(rows[-1]),), generator=draw, dtype=torch.int32)
+    values, places = torch.rand(1, len(columns), generator=draw), Pattern(rows, columns, (n, n))
+    call = FusedCall(places, 0.5, 1.5, LEVELS // 2, saves=True)
+    for h in (STEP, 2 * STEP):
+        D, H0, dZ = (torch.randn(1, n, h, generator=draw) for _ in range(3))
+        M1, M2 = (torch.randn(2, 1, h, h, generator=draw) / h for _ in range(2))
+        keys = torch.randint(1 << 30, (2, 1, 2), generator=draw, dtype=torch.int32)
+        given = (H0, M1, M2)
+        plain, own = (
+            _forward_on_cpu(values, D, *given, keys, call, one) for one in (None, library)
+        )
+        plain_gradients, gradients = (
+            _backward_on_cpu(values, dZ.clone(), *given, *plain, call, one)
+            for one in (None, library)
+        )
+        known = (*plain[0], *plain[1], *plain_gradients)
+        found = (*own[0], *own[1], *gradients)
+        if not all(map(_near, found, known)):
+            return False
+    return True
+
+
+def _near(one: Tensor | None, other: Tensor | None) -> bool:
+    return one is not None and other is not None and torch.allclose(one, other, 1e-4, 1e-4)
 
 
 def _where_positive(G: Tensor, D: Tensor) -> Tensor:
