@@ -127,6 +127,9 @@ NARROW_ON_GPU = Form(4, 6, 3, (1, 3, 1), kept=2, again=1, masked=False)
 WIDE_ON_GPU = Form(6, 9, 6, (1, 2, 1), kept=2, again=2, masked=False)
 # nn/engine/fused.py: α H0 is added (3 numbers), ReLU (2); backward adds to dH0 (3), masks dZ (3).
 ON_CPU = Form(5, 6, 5, (1, 2, 1), kept=2, again=2, masked=True)
+# kernels/layer.c: H0 is read, S and H are written (3 numbers); backward reads S and D, adds to dH0,
+# and writes dS (5).
+COMPILED = Form(3, 5, 2, (1, 2, 1), kept=2, again=2, masked=False)
 # What several processes add to each of the three: the product by others' columns is written, and
 # read by the one kernel, or added to the sums.
 READ, ADDED = 2, 4
@@ -168,6 +171,7 @@ class Rates:
     mask        seconds to hash a number's mask, where that is a step of its own
     layer       seconds that a layer takes in an epoch on no nodes at all
     epoch       seconds that the rest takes
+    compiled    whether a CPU's layers are compiled
     """
 
     bandwidth: float
@@ -179,6 +183,7 @@ class Rates:
     mask: float
     layer: float
     epoch: float
+    compiled: bool = False  # as in records of before there were compiled layers
 
     def document(self) -> Document:
         """As JSON has it; a cache without a limit is None."""
@@ -252,7 +257,8 @@ def h200_rates(network: Network, nodes: int) -> Rates:
     if network.precision == "float32" and is_narrow(network, nodes):
         rates |= _FUSED
     thin = _THIN * network.width / 64 * network.replicas
-    return Rates(**rates, gradient=min(rates["operations"], thin))
+    gradient = min(rates["operations"], thin)
+    return Rates(**rates, gradient=gradient, compiled=False)
 
 
 def this_cpu() -> Device:
@@ -465,6 +471,8 @@ class Place:
 def seconds(size: Size, network: Network, place: Place) -> Seconds:
     """What an epoch takes, on the device that has most to do."""
     form = form_of(network, place.device.kind, place.devices, place.cut.nodes)
+    if place.rates.compiled:
+        form = COMPILED
     again = 0 if network.memory == "keep" else 1  # how often layers are computed again
     share = place.cut.nodes / size.n
     n, replicas, rates = size.n * share, network.replicas, place.rates
@@ -685,13 +693,12 @@ def calibrate(size: Size, network: Network, *, whole: bool) -> Rates:
     The graph is drawn, of this degree and at most this number of nodes.  Matrices take turns, as
     many as a training keeps: what it reads was written long before, and is in no cache any more.
 
-    whole  whether one process has the whole graph: then layers may be compiled, whose masks and
-           passes are what is left of a layer's time
+    whole  whether one process has the whole graph: then layers may be compiled
     """
     import torch
 
     from gcnii.dropout import InplaceDropout, epoch_key
-    from gcnii.nn.engine.fused import are_compiled, dense_product, two_layers
+    from gcnii.nn.engine.fused import are_compiled, dense_product
     from gcnii.propagation.sparse import multiply_each
     from gcnii.train.hardware import large_blocks_kept, trim_memory, tuned_cpu
 
@@ -719,22 +726,17 @@ def calibrate(size: Size, network: Network, *, whole: bool) -> Rates:
         numbers, item = n * h, W.element_size()
         typical = partial(_typical, size=numbers * item)
         gather = typical(lambda: put(lambda H: multiply_each(pattern, values, H)))
-        product = typical(lambda: put(lambda H: dense_product(H, W)))
-        passes = typical(lambda: turn().add_(turns[-1], alpha=0.1)) / 3  # over one matrix
-        mask = typical(lambda: drop(turn(), key))
-        if whole and are_compiled(h, dtype):
-            both = typical(lambda: put(lambda H: two_layers(pattern, values, H, W, key)))
-            passes, mask = max(SHORTEST, both / 2 - gather - product) / ON_CPU.forward, 0.0
         return Rates(
-            bandwidth=numbers * item / passes,
+            bandwidth=3 * numbers * item / typical(lambda: turn().add_(turns[-1], alpha=0.1)),
             gather=entries * h / gather,
             beyond=entries * h / gather * item,
             cache=inf,  # measured as it is, in the cache or not
-            operations=2 * numbers * h / product,
+            operations=2 * numbers * h / typical(lambda: put(lambda H: dense_product(H, W))),
             gradient=2 * numbers * h / typical(lambda: torch.bmm(turn().mT, turns[-1], out=out)),
-            mask=mask / numbers,
+            mask=typical(lambda: drop(turn(), key)) / numbers,
             layer=LAYER,
             epoch=EPOCH,
+            compiled=whole and are_compiled(h, dtype),
         )
 
 

@@ -42,7 +42,7 @@ from gcnii.train.clusters import metis
 from gcnii.train.distributed.shard import blocks, spread
 from gcnii.train.distributed.world import World, joined, own_device
 from gcnii.train.group import ReplicaGroup
-from gcnii.train.hardware import tuned_cpu
+from gcnii.train.hardware import large_blocks_kept, tuned_cpu
 from gcnii.train.stopping import Run
 from gcnii.train.task import Task
 from gcnii_paper.bench.cases import GRAPHS
@@ -186,7 +186,7 @@ def measured(training: Training) -> Document:
     network = Network(layers=training.layers, width=training.width, memory=training.memory)
     like = _like(training)
     rates = calibrate(like, network, whole=True)
-    with tuned_cpu(1):
+    with tuned_cpu(1), large_blocks_kept(training.memory == "keep"):
         # What a process loads when code first runs is not of this training.
         _epoch(_group(data.load("csbm", n=100), training))
         graph = data.load(training.graph, offline=True, **training.parameters)

@@ -104,14 +104,6 @@ def fused_layers(P: Sparse, H: Tensor, H0: Tensor, mappings: Mappings, drop: Dro
     return _fused(values, transposed, H[None], H0[None], *M, keys, mixed, call)[0].squeeze(0)
 
 
-def two_layers(P: Pattern, values: Tensor, D: Tensor, M: Tensor, key: Tensor) -> Tensor:
-    """What a training computes of D (1, n, h) by two layers of one M (1, h, h), to be timed."""
-    call = FusedCall(P, 0.1, 0.0, LEVELS // 2, saves=True)
-    M1, keys = (one.expand(2, *one.shape) for one in (M, key))
-    outputs, _ = _forward_on_cpu(values, D, D, M1, None, keys, call, _library_for(D, call))
-    return outputs[-1]
-
-
 def fused_rows(P: Sparse, H: Tensor, own: Tensor, H0: Tensor, mappings: Mappings, l: int) -> Tensor:
     """Some rows after layer l, where nothing is dropped: those of P̃, `own` of H, and of H0."""
     alpha = mappings.alpha
