@@ -222,7 +222,8 @@ def test_well_known_graphs_have_the_numbers_of_the_benchmarks():
 def test_a_calibration_measures_speeds_and_survives_a_document():
     size = Size(n=2000, entries=20_000, d=8, k=3, stored=16_000)
     rates = calibrate(size, Network(layers=2, width=16), whole=True)
-    assert all(number > 0 for number in vars(rates).values())
+    assert not rates.compiled  # of 16 columns
+    assert all(number > 0 for name, number in vars(rates).items() if name != "compiled")
     assert Rates.of(rates.document()) == rates
     assert torch.get_num_threads() == 1
 

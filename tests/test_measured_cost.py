@@ -93,7 +93,7 @@ def test_plans_for_a_cpu_agree_with_five_trainings_and_the_rates_of_that_day():
         assert cost.seconds.total == pytest.approx(row["best"], rel=TIME), row["graph"]
 
 
-def test_lines_of_growth_gave_no_constant_and_agree_almost_as_well():
+def test_lines_of_growth_gave_one_constant_and_agree_almost_as_well():
     rows = read_scale(BENCH / "scale-cpu.json")["growth"]
     assert len(rows) == 16
     for row in rows:  # as docs/evidence/scale.md says

@@ -425,7 +425,7 @@ def _features(size: Size, kind: Kind, network: Network) -> float:
 SPARSE = 3  # sparse products of a layer: forward, backward and in evaluation
 # Passes over n · h and n · k numbers outside of the layers: both dense maps with their dropout, and
 # the loss with its gradient; and over the weights, in Adam.
-PASSES, LOSS, ADAM = 24, 60, 12
+PASSES, LOSS, ADAM = 40, 150, 12
 DROPS = 4  # times the work of a mask, to drop from a number of X and to bring it into both orders
 
 

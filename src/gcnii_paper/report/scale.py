@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _NUMBER = (float, int, NOTHING)
 _ROW = {"best": float, "peak_bytes": (int, NOTHING)}
-_MEASURED = {**_ROW, "graph": str, "size": dict, "network": dict, "rates": {str: _NUMBER}}
+_MEASURED = {**_ROW, "graph": str, "size": dict, "network": dict, "rates": {str: (*_NUMBER, bool)}}
 SHAPE = {
     **dict.fromkeys(("case", "title", "command", "device"), str),
     "cores": int,
