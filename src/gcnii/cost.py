@@ -141,10 +141,11 @@ def is_narrow(network: Network, rows: int) -> bool:
     return is_one_kernel(network.replicas * rows, network.width, halves=halves)
 
 
-def form_of(network: Network, kind: Kind, devices: int, rows: int) -> Form:
+def form_of(network: Network, kind: Kind, devices: int, rows: int, compiled: bool = False) -> Form:
     """How this network's layers are computed on this many rows."""
     narrow = kind == "cuda" and is_narrow(network, rows)
-    form = NARROW_ON_GPU if narrow else ON_CPU if kind == "cpu" else WIDE_ON_GPU
+    on_cpu = COMPILED if compiled else ON_CPU
+    form = NARROW_ON_GPU if narrow else on_cpu if kind == "cpu" else WIDE_ON_GPU
     if devices == 1:
         return form
     more = READ if narrow else ADDED
@@ -470,9 +471,8 @@ class Place:
 
 def seconds(size: Size, network: Network, place: Place) -> Seconds:
     """What an epoch takes, on the device that has most to do."""
-    form = form_of(network, place.device.kind, place.devices, place.cut.nodes)
-    if place.rates.compiled:
-        form = COMPILED
+    kind = place.device.kind
+    form = form_of(network, kind, place.devices, place.cut.nodes, place.rates.compiled)
     again = 0 if network.memory == "keep" else 1  # how often layers are computed again
     share = place.cut.nodes / size.n
     n, replicas, rates = size.n * share, network.replicas, place.rates

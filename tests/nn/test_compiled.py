@@ -142,13 +142,14 @@ print(fused._library() is not None, f"{result.test[0]:.4f}")
 """
 
 
-def fitted(home, **environment):
-    """Whether layers were compiled by a process with this home, and its score."""
+def fitted(home, says="", **environment):
+    """Whether layers were compiled by a process with this home that says this, and its score."""
     given = os.environ | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")} | environment
     run = subprocess.run(
         [sys.executable, "-c", FIT], env=given, capture_output=True, text=True, check=True
     )
-    assert run.stderr == ""
+    assert says in run.stderr
+    assert run.stderr.count("\n") == (1 if says else 0)
     found, score = run.stdout.split()
     return found == "True", score
 
@@ -174,23 +175,26 @@ def test_the_library_is_made_once_and_kept(library, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "made"),
+    ("text", "made", "says"),
     [
-        ("echo broken >&2; exit 1", 1),
+        ("echo broken >&2; exit 1", 1, "cc cannot compile layers (broken); torch computes them"),
         # A library whose ReLU lets everything through.
         (
             "for source; do :; done; sed 's/(z < 0)/(z < -1e30f)/' \"$source\" > $0.c\n"
             'exec cc -O1 -march=native -fopenmp -shared -fPIC -o "$7" $0.c',
             2,
+            "compiled layers are left out, whose numbers are not torch's; torch computes them",
         ),
     ],
 )
-def test_where_a_compiler_fails_or_errs_torch_computes(library, text, made, tmp_path):
+def test_where_a_compiler_fails_or_errs_torch_computes(library, text, made, says, tmp_path):
     score = fitted(tmp_path)[1]
     compiler = script(tmp_path / "cc", text)
-    assert fitted(tmp_path, GCNII_CC=compiler) == (False, score)
+    assert fitted(tmp_path, says, GCNII_CC=compiler) == (False, score)
     assert len(libraries(tmp_path)) == made
     assert fitted(tmp_path, GCNII_CC="") == (False, score)
+    typo = "GCNII_CC is gcx, which is no program here; torch computes them"
+    assert fitted(tmp_path, typo, GCNII_CC="gcx") == (False, score)
 
 
 @pytest.mark.slow

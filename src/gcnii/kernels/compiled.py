@@ -1,7 +1,6 @@
 """The layers of GCNII on a CPU, from `layer.c`, which this machine's compiler makes a library of.
 
-Without a compiler torch's operations do the same: to the same bits, but for the gradients of
-weights, which add the rows up in another order.
+Without a compiler torch's operations do the same, with the same masks and other rounding.
 """
 
 from __future__ import annotations
@@ -25,12 +24,14 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from gcnii.errors import notice, one_line
 from gcnii.files import atomic_write
 
 SOURCE = Path(__file__).with_name("layer.c")
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 STEP, WIDEST = 32, 256  # numbers of columns are multiples of STEP, and no larger
 Entries: TypeAlias = tuple[Tensor, Tensor, Tensor]  # rows, columns, and values (1 or r, entries)
+REMEDY = "torch computes them, more slowly; GCNII_CC names another compiler, or, empty, none"
 LONGEST = 60  # seconds that a compiler may take
 
 
@@ -139,11 +140,14 @@ def _like(H: Tensor) -> Tensor:
 @cache
 def library() -> Library | None:
     """The library, which is made where there is none yet; None where it cannot be."""
-    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+    asked = os.environ.get("GCNII_CC")
+    if asked == "" or (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return None
-    if (compiler := shutil.which(os.environ.get("GCNII_CC", "cc"))) is None:
+    if (compiler := shutil.which(asked or "cc")) is None:
+        if asked:
+            notice(f"GCNII_CC is {asked}, which is no program here; {REMEDY}")
         return None
-    with suppress(OSError, subprocess.SubprocessError):
+    try:
         if folder := _folder():
             path = folder / f"{_name(compiler)}.so"
             if not path.exists():
@@ -153,6 +157,11 @@ def library() -> Library | None:
         with tempfile.TemporaryDirectory(prefix="gcnii-") as own:
             _compile(compiler, path := Path(own) / "layer.so")
             return Library(path)  # which stays when the file is gone
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or b"").decode(errors="replace").splitlines()
+        notice(
+            f"{compiler} cannot compile layers ({one_line((said or [str(error)])[0])}); {REMEDY}"
+        )
     return None
 
 

@@ -25,7 +25,7 @@ from torch.autograd.function import once_differentiable
 
 from gcnii import kernels
 from gcnii.dropout import LEVELS, Dropout, InplaceDropout, levels, next_keys
-from gcnii.errors import UsageError
+from gcnii.errors import UsageError, notice
 from gcnii.kernels import compiled
 from gcnii.kernels.compiled import STEP, WIDEST, Entries, Library
 from gcnii.propagation import Sparse
@@ -394,7 +394,10 @@ def _entries(places: AnyPattern, values: Tensor) -> Entries:
 def _library() -> Library | None:
     """The compiled layers, if they say what torch's operations say."""
     found = compiled.library()
-    return found if found is not None and _agrees(found) else None
+    if found is not None and not _agrees(found):
+        notice(f"compiled layers are left out, whose numbers are not torch's; {compiled.REMEDY}")
+        return None
+    return found
 
 
 def _agrees(library: Library) -> bool:
