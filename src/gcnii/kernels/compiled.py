@@ -158,10 +158,10 @@ def library() -> Library | None:
             _compile(compiler, path := Path(own) / "layer.so")
             return Library(path)  # which stays when the file is gone
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or b"").decode(errors="replace").splitlines()
-        notice(
-            f"{compiler} cannot compile layers ({one_line((said or [str(error)])[0])}); {REMEDY}"
-        )
+        if asked:  # nobody asked for cc, which may be there without what it needs
+            said = (getattr(error, "stderr", None) or b"").decode(errors="replace").splitlines()
+            first = one_line((said or [str(error)])[0])
+            notice(f"{compiler} cannot compile layers ({first}); {REMEDY}")
     return None
 
 
